@@ -1,0 +1,1 @@
+"""Incremental stand-ins for the kernel matrix, usable without a learner."""

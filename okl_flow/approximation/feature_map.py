@@ -1,0 +1,49 @@
+"""The interface of every feature map.
+
+A map is a frozen configuration; what it has gathered from the stream is a separate state. Its
+features stand in for the kernel: features(x) . features(z) is its estimate of K(x, z).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from okl_flow.native import Array
+from okl_flow.parameters import flat
+
+__all__ = ["FeatureMap"]
+
+
+class FeatureMap(ABC):
+    """An explicit stand-in for a kernel that is gathered from a stream.
+
+    Subclasses are final frozen dataclasses that hold parameters only.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def init(self, dim: int, seed: int = 0) -> Any:
+        """A state that has seen nothing, for examples of `dim` features."""
+
+    @abstractmethod
+    def update(self, state: Any, X: ArrayLike) -> None:
+        """Take in examples, one by one and in order."""
+
+    @abstractmethod
+    def features(self, state: Any, X: ArrayLike) -> Array:
+        """The features of examples, one line per row of X. Changes nothing."""
+
+    @abstractmethod
+    def state_bytes_max(self, dim: int) -> int | None:
+        """The most bytes that the arrays of one state can take; None if nothing bounds them."""
+
+    def kernel_estimate(self, state: Any, X: ArrayLike, Z: ArrayLike) -> Array:
+        """Estimates of the kernel of every row of X with every row of Z."""
+        estimate: Array = self.features(state, X) @ self.features(state, Z).T
+        return estimate
+
+    def describe(self) -> dict[str, Any]:
+        """The configuration as names, numbers and words: what `make_map` takes."""
+        return {"map": self.name, **flat(self)}

@@ -1,0 +1,1 @@
+"""The learners, grouped by what one stores per key."""

@@ -1,0 +1,152 @@
+"""States as bytes, and back: one format for every learner and every map.
+
+A snapshot is a header and the used part of each array, between a magic word and a checksum.
+The header is a MessagePack map: the learner's name and configuration in plain words, the
+state's numbers, and each array's type and shape. No code and no class names are in it, so a
+renamed class never orphans a store.
+
+    magic "OKLF" | version, 2 bytes | header length, 4 bytes | header | arrays | CRC-32, 4 bytes
+
+All numbers are little-endian. A blob that is cut, damaged or foreign raises a SnapshotError
+and nothing is loaded.
+"""
+
+import struct
+import zlib
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from okl_flow.approximation.feature_map import FeatureMap
+from okl_flow.learner import Learner
+from okl_flow.registry import make_learner, make_map
+from okl_flow.state import array_axes, used
+
+__all__ = ["FORMAT_VERSION", "SnapshotError", "dumps", "inspect", "loads", "restore"]
+
+FORMAT_VERSION = 1
+
+_MAGIC = b"OKLF"
+_PREFIX = struct.Struct("<4sHI")
+_CHECKSUM = struct.Struct("<I")
+
+
+class SnapshotError(ValueError):
+    """A snapshot that cannot be loaded, and why."""
+
+
+def dumps(learner: Learner | FeatureMap, state: Any) -> bytes:
+    """The configuration of a learner or a map, and one state of it, as bytes.
+
+    >>> from okl_flow import make_learner
+    >>> learner = make_learner("kogd", budget=10)
+    >>> len(dumps(learner, learner.init(dim=24))) < 300
+    True
+    """
+    arrays = []
+    contents = []
+    for name, (_axes, scalar_type) in array_axes(type(state)).items():
+        held = used(state, name)
+        arrays.append([name, scalar_type.newbyteorder("<").str, held.shape])
+        contents.append(held.astype(scalar_type.newbyteorder("<"), copy=False).tobytes())
+    header = msgspec.msgpack.encode(
+        {"config": learner.describe(), "numbers": _numbers(state), "arrays": arrays}
+    )
+    body = b"".join([_PREFIX.pack(_MAGIC, FORMAT_VERSION, len(header)), header, *contents])
+    return body + _CHECKSUM.pack(zlib.crc32(body))
+
+
+def loads(blob: bytes) -> tuple[Any, Any]:
+    """The learner or map and the state that `dumps` wrote."""
+    header, contents = _opened(blob)
+    try:
+        config = header["config"]
+        learner = make_map(**config) if "map" in config else make_learner(**config)
+        state = learner.init(header["numbers"]["dim"])
+        _fill(state, learner, header, contents)
+    except SnapshotError:
+        raise
+    except (ValueError, TypeError, KeyError) as error:
+        raise SnapshotError(f"the snapshot does not fit this version: {error}") from error
+    return learner, state
+
+
+def restore(learner: Learner | FeatureMap, blob: bytes) -> Any:
+    """The state in a snapshot that was taken under just this configuration."""
+    config = _opened(blob)[0]["config"]
+    asked = learner.describe()
+    for name in [*asked, *(name for name in config if name not in asked)]:
+        if asked.get(name) != config.get(name) or (name in asked) != (name in config):
+            raise SnapshotError(
+                f"the snapshot was taken under another configuration: its {name} is "
+                f"{config.get(name)!r}, the learner's is {asked.get(name)!r}"
+            )
+    return loads(blob)[1]
+
+
+def inspect(blob: bytes) -> dict[str, Any]:
+    """What a snapshot holds, without loading it: configuration, numbers, shapes and bytes."""
+    header, _contents = _opened(blob)
+    return {
+        "format_version": FORMAT_VERSION,
+        **header["config"],
+        **header["numbers"],
+        "arrays": {name: tuple(shape) for name, _dtype, shape in header["arrays"]},
+        "bytes": len(blob),
+    }
+
+
+def _numbers(state: Any) -> dict[str, Any]:
+    """The fields of a state that are numbers."""
+    arrays = array_axes(type(state))
+    return {
+        item.name: getattr(state, item.name) for item in fields(state) if item.name not in arrays
+    }
+
+
+def _opened(blob: bytes) -> tuple[dict[str, Any], memoryview]:
+    """The header and the bytes of the arrays, once the blob has proved to be whole."""
+    view = memoryview(blob)
+    smallest = _PREFIX.size + _CHECKSUM.size
+    if len(view) < smallest or bytes(view[: len(_MAGIC)]) != _MAGIC:
+        raise SnapshotError("not a snapshot of okl_flow: it does not begin with OKLF")
+    _magic, version, header_length = _PREFIX.unpack_from(view)
+    body, checksum = view[: -_CHECKSUM.size], _CHECKSUM.unpack(view[-_CHECKSUM.size :])[0]
+    if zlib.crc32(body) != checksum:
+        raise SnapshotError(f"the snapshot is damaged or cut: its {len(view)} bytes fail the check")
+    if version != FORMAT_VERSION:
+        raise SnapshotError(
+            f"the snapshot has format {version}; this version of okl_flow reads {FORMAT_VERSION}"
+        )
+    header_end = _PREFIX.size + header_length
+    header = msgspec.msgpack.decode(body[_PREFIX.size : header_end])
+    return header, body[header_end:]
+
+
+def _fill(
+    state: Any, learner: Learner | FeatureMap, header: dict[str, Any], contents: memoryview
+) -> None:
+    """Put the snapshot's numbers and arrays into a fresh state."""
+    for name in _numbers(state):
+        setattr(state, name, header["numbers"][name])
+    lengths: dict[str, int] = dict(header["numbers"])
+    if isinstance(learner, Learner):
+        lengths["outputs"] = learner.task.outputs
+    stored = {name: (dtype, tuple(shape)) for name, dtype, shape in header["arrays"]}
+    begin = 0
+    for name, (axes, scalar_type) in array_axes(type(state)).items():
+        dtype, shape = stored[name]
+        for axis, length in zip(axes, shape, strict=True):
+            expected = axis if isinstance(axis, int) else lengths.setdefault(axis, length)
+            if length != expected:
+                raise SnapshotError(
+                    f"the snapshot's {name} has {length} along {axis}, not {expected}"
+                )
+        count = int(np.prod(shape))
+        values = np.frombuffer(contents, dtype=dtype, count=count, offset=begin)
+        begin += values.nbytes
+        setattr(state, name, values.astype(scalar_type).reshape(shape))
+    if begin != len(contents):
+        raise SnapshotError(f"the snapshot has {len(contents) - begin} bytes too many")

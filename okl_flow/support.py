@@ -1,0 +1,73 @@
+"""The bounded set of stored examples, and the function that they expand.
+
+Stored examples are the columns of `rows`, kept feature by feature, so that a kernel row runs
+over examples side by side. `weights` has a line per output c of the function
+f_c(x) = sum_i weights[c, i] K(x, rows[:, i]).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from okl_flow.kernels import NativeKernel, kernel_row
+from okl_flow.learner import checked_features, shaped
+from okl_flow.native import Array, dot, native
+from okl_flow.state import Axes, State
+
+__all__ = ["Expansion", "expand", "expansion_bytes_max", "expansion_score", "put"]
+
+_FLOAT_BYTES = 8
+
+
+@dataclass(slots=True)
+class Expansion(State):
+    """A state that keeps examples."""
+
+    rows: Annotated[Array, Axes("dim", "size")]  # stored examples, one per column
+    weights: Annotated[Array, Axes("outputs", "size")]  # a weight per output and example
+    size: int  # examples stored
+
+
+@native
+def expand(weights: Array, row: Array, size: int, scores: Array) -> None:
+    """scores[c] = sum over i < size of weights[c, i] * row[i]."""
+    for c in range(weights.shape[0]):
+        scores[c] = dot(weights[c], row, size)
+
+
+@native
+def put(rows: Array, weights: Array, place: int, x: Array, weight: Array) -> None:
+    """Store x with one weight per output at a place, over whatever was there."""
+    for j in range(rows.shape[0]):
+        rows[j, place] = x[j]
+    for c in range(weights.shape[0]):
+        weights[c, place] = weight[c]
+
+
+@native
+def _expansion_scores(
+    kernel: NativeKernel, rows: Array, weights: Array, size: int, X: Array
+) -> Array:
+    """The scores of all rows of X under one expansion."""
+    scores = np.empty((X.shape[0], weights.shape[0]))
+    row = np.empty(rows.shape[1])
+    for t in range(X.shape[0]):
+        kernel_row(kernel, rows, size, X[t], row)
+        expand(weights, row, size, scores[t])
+    return scores
+
+
+def expansion_score(learner: Any, state: Expansion, X: ArrayLike) -> Array:
+    """What `score` of a learner is whose state is an expansion."""
+    features = checked_features(state, X)
+    scores = _expansion_scores(
+        learner.kernel.native, state.rows, state.weights, state.size, features
+    )
+    return shaped(learner.task, scores)
+
+
+def expansion_bytes_max(dim: int, outputs: int, budget: int | None) -> int | None:
+    """Bytes of `budget` stored examples with their weights; None without a budget."""
+    return None if budget is None else budget * (dim + outputs) * _FLOAT_BYTES

@@ -1,0 +1,62 @@
+"""The configurations and streams that the laws are run over."""
+
+import importlib
+
+import numpy as np
+
+from okl_flow import make_learner, streams
+from okl_flow.parameters import family_of, options_of, parameters_of
+from okl_flow.registry import REGISTRY
+
+
+def variants(name):
+    """Settings of a learner that differ from its test settings in one choice each.
+
+    Every task, and every kernel, loss and word that the learner takes; under regression
+    every loss once more.
+    """
+    row = REGISTRY[name]
+    found = []
+    for task in row.tasks:
+        base = {**row.settings, "task": task}
+        found.append(base)
+        for parameter in parameters_of(row.learner):
+            family = family_of(parameter)
+            choices = options_of(parameter) if family is None else family.members
+            if parameter.name != "task":
+                found += [{**base, parameter.name: choice} for choice in choices]
+    taken = []
+    for settings in found:
+        described = accepted(name, settings)
+        if described is not None and described not in [known for known, _ in taken]:
+            taken.append((described, settings))
+    return [settings for _, settings in taken]
+
+
+def accepted(name, settings):
+    """The learner's description under these settings, or None if it refuses them."""
+    try:
+        return make_learner(name, **settings).describe()
+    except ValueError:
+        return None
+
+
+def plain_of(name):
+    """The class `Plain` in the test file of a learner."""
+    module = REGISTRY[name].learner.__module__.replace("okl_flow.", "tests.", 1)
+    package, _, file = module.rpartition(".")
+    return importlib.import_module(f"{package}.test_{file}").Plain
+
+
+def events_for(task, count, *, dim=5, seed=3):
+    """A stream for a task, some of it without labels, some of its events seen before."""
+    if task == "regression":
+        X, y = streams.waves(count, dim=dim, seed=seed)
+    else:
+        X, y = streams.rotating(count, dim=dim, seed=seed)
+    if task == "multiclass":
+        y = (y > 0) + (X[:, 2] > 0.3)
+    y = y.astype(float)
+    X[count // 2 : count // 2 + count // 10] = X[: count // 10]
+    y[7::13] = np.nan
+    return X, y

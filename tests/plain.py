@@ -1,0 +1,150 @@
+"""The formulas once more, plain and slow: what the native loops are checked against.
+
+Nothing here is shared with the package but the configurations. Each learner's test file has a
+class `Plain` built from these pieces.
+"""
+
+import math
+
+import numpy as np
+
+MASK = (1 << 64) - 1
+
+
+def kernel_of(kernel):
+    """A kernel as a function of two examples."""
+    match kernel.name:
+        case "gaussian":
+            return lambda x, z: math.exp(-np.sum((x - z) ** 2) / (2 * kernel.bandwidth**2))
+        case "laplacian":
+            return lambda x, z: math.exp(-np.sum(np.abs(x - z)) / kernel.bandwidth)
+        case "polynomial":
+            return lambda x, z: (x @ z + kernel.offset) ** kernel.degree
+        case "linear":
+            return lambda x, z: x @ z
+    raise AssertionError(f"no plain version of kernel {kernel.name}")
+
+
+def value(loss, f, y):
+    """What score f costs under label y."""
+    match loss.name:
+        case "hinge":
+            return max(0.0, 1 - y * f)
+        case "squared_hinge":
+            return max(0.0, 1 - y * f) ** 2
+        case "logistic":
+            return np.logaddexp(0.0, -y * f)
+        case "square":
+            return (f - y) ** 2
+        case "epsilon_insensitive":
+            return max(0.0, abs(f - y) - loss.epsilon)
+    raise AssertionError(f"no plain version of loss {loss.name}")
+
+
+def slope(loss, f, y):
+    """Derivative of the loss in f."""
+    match loss.name:
+        case "hinge":
+            return -y if y * f < 1 else 0.0
+        case "squared_hinge":
+            return -2 * y * (1 - y * f) if y * f < 1 else 0.0
+        case "logistic":
+            return -y * np.exp(-np.logaddexp(0.0, y * f))
+        case "square":
+            return 2 * (f - y)
+        case "epsilon_insensitive":
+            return np.sign(f - y) if abs(f - y) > loss.epsilon else 0.0
+    raise AssertionError(f"no plain version of loss {loss.name}")
+
+
+def targets(task, y):
+    """What each score should be under label y."""
+    if task.name == "multiclass":
+        return np.where(np.arange(task.classes) == y, 1.0, -1.0)
+    return np.array([y])
+
+
+def rate(learner, learned):
+    """The step size for labelled event number `learned`."""
+    eta = learner.learning_rate
+    return {"constant": eta, "inverse_sqrt": eta / math.sqrt(learned), "inverse": eta / learned}[
+        learner.schedule
+    ]
+
+
+class Generator:
+    """xoshiro256++ on Python integers."""
+
+    def __init__(self, seed):
+        self.words = []
+        for _ in range(4):
+            seed = (seed + 0x9E3779B97F4A7C15) & MASK
+            z = seed
+            z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+            self.words.append(z ^ (z >> 31))
+
+    def bits(self):
+        """The next 64 bits."""
+        a, b, c, d = self.words
+        result = (rotated((a + d) & MASK, 23) + a) & MASK
+        t = (b << 17) & MASK
+        c ^= a
+        d ^= b
+        b ^= c
+        a ^= d
+        c ^= t
+        self.words = [a, b, c, rotated(d, 45)]
+        return result
+
+    def unit(self):
+        """A number from [0, 1)."""
+        return (self.bits() >> 11) / 2**53
+
+    def below(self, count):
+        """A whole number from 0 to count - 1."""
+        return math.floor(self.unit() * count)
+
+    def normals(self, count):
+        """Independent standard normals, two to a pair of draws."""
+        values = []
+        while len(values) < count:
+            radius = math.sqrt(-2 * math.log(1 - self.unit()))
+            angle = 2 * math.pi * self.unit()
+            values += [radius * math.cos(angle), radius * math.sin(angle)]
+        return np.array(values[:count])
+
+
+def rotated(word, left):
+    """A 64-bit word rotated to the left."""
+    return ((word << left) | (word >> (64 - left))) & MASK
+
+
+class Expansion:
+    """A list of stored examples, each with one weight per output, oldest first."""
+
+    def __init__(self, learner):
+        self.kernel = kernel_of(learner.kernel)
+        self.task = learner.task
+        self.examples = []
+        self.weights = []
+
+    def similarities(self, x):
+        """The kernel of x with every stored example."""
+        return np.array([self.kernel(x, z) for z in self.examples])
+
+    def score(self, x):
+        """One score per output."""
+        if not self.examples:
+            return np.zeros(self.task.outputs)
+        return np.array(self.weights).T @ self.similarities(x)
+
+    def add(self, x, weight):
+        """Store an example."""
+        self.examples.append(x.copy())
+        self.weights.append(np.array(weight, dtype=float))
+
+    def drop(self, position):
+        """Forget an example."""
+        del self.examples[position]
+        del self.weights[position]
