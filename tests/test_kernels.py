@@ -1,0 +1,47 @@
+"""Kernel rows against the plain formulas."""
+
+import numpy as np
+import pytest
+
+from okl_flow import Gaussian, Laplacian, Linear, Polynomial
+from okl_flow.kernels import Kernel, kernel_at, kernel_row
+from tests import plain
+
+KERNELS = [
+    Gaussian(bandwidth=1.7),
+    Laplacian(bandwidth=3.0),
+    Polynomial(degree=1, offset=0.0),
+    Polynomial(degree=3, offset=0.5),
+    Linear(),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("dim", [1, 3, 4, 9, 24])
+def test_a_row_is_the_kernel_of_each_example(kernel, dim):
+    generator = np.random.default_rng(dim)
+    rows, x = generator.standard_normal((dim, 13)), generator.standard_normal(dim)
+    out = np.full(13, 7.0)
+    kernel_row(kernel.native, rows, 11, x, out)
+    similarity = plain.kernel_of(kernel)
+    np.testing.assert_allclose(
+        out[:11], [similarity(x, rows[:, i]) for i in range(11)], rtol=1e-12, atol=1e-14
+    )
+    assert out[11:].tolist() == [7.0, 7.0]
+    assert kernel_at(kernel.native, x) == pytest.approx(similarity(x, x), rel=1e-13)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_normalized_means_one_at_itself(kernel):
+    x = np.array([0.3, -2.0])
+    assert kernel.is_normalized == (plain.kernel_of(kernel)(x, x) == 1.0)
+
+
+def test_a_far_example_has_no_similarity():
+    out = np.empty(1)
+    kernel_row(Gaussian(bandwidth=1.0).native, np.array([[1e6]]), 1, np.zeros(1), out)
+    assert out[0] == 0.0
+
+
+def test_every_kernel_is_tested():
+    assert {kernel.name for kernel in KERNELS} == set(Kernel.members)

@@ -1,0 +1,107 @@
+"""The native toolbox against the standard library and numpy."""
+
+import math
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from okl_flow import native
+
+
+def test_exponentials_are_within_4e_16():
+    x = np.concatenate([np.linspace(-708.0, 709.0, 200_001), np.linspace(-1.0, 1.0, 20_001)])
+    values = x.copy()
+    native.exponentials(1.0, values, x.size)
+    exact = np.array([math.exp(v) for v in x])
+    normal = exact >= sys.float_info.min
+    error = np.abs(values[normal] / exact[normal] - 1.0)
+    assert error.max() < 4.5e-16
+
+
+@pytest.mark.parametrize(
+    ("x", "value"),
+    [(0.0, 1.0), (-709.0, 0.0), (-1e300, 0.0), (710.0, math.inf), (-math.inf, 0.0)],
+)
+def test_exponential_at_its_ends(x, value):
+    assert native.exponential(x) == value
+
+
+def test_exponentials_leave_the_rest_alone():
+    values = np.array([0.0, 0.0, 5.0])
+    native.exponentials(1.0, values, 2)
+    assert values.tolist() == [1.0, 1.0, 5.0]
+
+
+@pytest.mark.parametrize("largest", [1.0, 100.0, 9e5, 1e9])
+def test_cosines_and_sines(largest):
+    angles = np.concatenate([np.linspace(-largest, largest, 100_001), [0.0, math.pi / 4]])
+    cosines, sines = np.empty_like(angles), np.empty_like(angles)
+    native.cosines_and_sines(angles, 0.5, cosines, sines)
+    np.testing.assert_allclose(cosines, 0.5 * np.cos(angles), atol=2e-16, rtol=0)
+    np.testing.assert_allclose(sines, 0.5 * np.sin(angles), atol=2e-16, rtol=0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 100])
+def test_dot_and_add_scaled(size):
+    generator = np.random.default_rng(size)
+    a, b = generator.standard_normal((2, 120))
+    assert native.dot(a, b, size) == pytest.approx(a[:size] @ b[:size], rel=1e-13, abs=1e-15)
+    total = b.copy()
+    native.add_scaled(2.0, a, total, size)
+    np.testing.assert_array_equal(total[:size], b[:size] + 2.0 * a[:size])
+    np.testing.assert_array_equal(total[size:], b[size:])
+
+
+def test_first_not_finite_reads_in_order():
+    values = np.zeros((3, 4))
+    assert native.first_not_finite(values) == -1
+    values[2, 1] = np.inf
+    values[1, 3] = np.nan
+    assert native.first_not_finite(values) == 7
+
+
+def test_products_are_rounded_before_they_are_added():
+    """A fused multiply-add would give other bits on the processors that have it."""
+    a = np.repeat([1.0, 1.0 + 2.0**-30], 8)
+    b = np.repeat([-1.0, 1.0 - 2.0**-30], 8)
+    assert native.dot(a, b, 16) == 0.0
+    assert native.dot(a[7:], b[7:], 2) == 0.0
+    total = np.full(16, -1.0)
+    native.add_scaled(1.0 + 2.0**-30, np.full(16, 1.0 - 2.0**-30), total, 16)
+    assert total.tolist() == [0.0] * 16
+
+
+def test_a_changed_helper_makes_its_callers_stale(tmp_path):
+    """numba alone would go on with a caller that was compiled against the old helper."""
+    package = tmp_path / "stale"
+    package.mkdir()
+    (package / "caller.py").write_text(
+        textwrap.dedent("""
+        from helper import constant
+        from okl_flow.native import native
+
+        @native
+        def call():
+            return constant()
+
+        print(call())
+        """)
+    )
+    printed = []
+    for value in (1, 22):
+        (package / "helper.py").write_text(
+            f"from okl_flow.native import native\n\n@native\ndef constant():\n    return {value}\n"
+        )
+        for _ in range(2):
+            run = subprocess.run(
+                [sys.executable, "caller.py"],
+                cwd=package,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            printed.append(run.stdout.strip())
+    assert printed == ["1", "1", "22", "22"]
