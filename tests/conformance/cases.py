@@ -25,18 +25,18 @@ def variants(name):
             choices = options_of(parameter) if family is None else family.members
             if parameter.name != "task":
                 found += [{**base, parameter.name: choice} for choice in choices]
-    taken = []
+    taken = {}
     for settings in found:
-        described = accepted(name, settings)
-        if described is not None and described not in [known for known, _ in taken]:
-            taken.append((described, settings))
-    return [settings for _, settings in taken]
+        learner = accepted(name, settings)
+        if learner is not None:
+            taken.setdefault(learner, settings)
+    return list(taken.values())
 
 
 def accepted(name, settings):
-    """The learner's description under these settings, or None if it refuses them."""
+    """The learner under these settings, or None if it refuses them."""
     try:
-        return make_learner(name, **settings).describe()
+        return make_learner(name, **settings)
     except ValueError:
         return None
 
