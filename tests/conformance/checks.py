@@ -291,12 +291,15 @@ def alternatives(name):
             value = getattr(owner, parameter.name)
             others = row.alternatives.get(parameter.name, other_values(parameter, value))
             settings = [{parameter.name: other} for other in others]
-            found[parameter.name] = [
+            settings = [
                 setting
                 for setting in settings
                 if accepted(name, {**row.settings, **setting}) not in (None, learner)
             ]
-            assert found[parameter.name], f"{name}: no other {parameter.name} is accepted"
+            if settings:
+                found[parameter.name] = settings
+            else:  # a learner may take one kernel, loss or task only
+                assert family_of(parameter), f"{name}: no other {parameter.name} is accepted"
     return found
 
 
