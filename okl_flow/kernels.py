@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from okl_flow.native import Array, exponentials, native
 from okl_flow.parameters import Part, check, real, whole
 
@@ -20,7 +22,9 @@ __all__ = [
     "NativeKernel",
     "Polynomial",
     "kernel_at",
+    "kernel_matrix",
     "kernel_row",
+    "products",
 ]
 
 NativeKernel = tuple[int, float, float]
@@ -143,13 +147,21 @@ def _absolute_distances(rows: Array, size: int, x: Array, out: Array) -> None:
 
 
 @native
-def _products(rows: Array, size: int, x: Array, out: Array) -> None:
+def products(rows: Array, size: int, x: Array, out: Array) -> None:
+    """out[i] = x . rows[:, i], four features a round."""
     for i in range(size):
         out[i] = 0.0
-    for j in range(x.shape[0]):
-        xj = x[j]
+    whole_rounds = x.shape[0] - x.shape[0] % 4
+    for j in range(0, whole_rounds, 4):
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
         for i in range(size):
-            out[i] += rows[j, i] * xj
+            out[i] += (rows[j, i] * x0 + rows[j + 1, i] * x1) + (
+                rows[j + 2, i] * x2 + rows[j + 3, i] * x3
+            )
+    for j in range(whole_rounds, x.shape[0]):
+        x0 = x[j]
+        for i in range(size):
+            out[i] += rows[j, i] * x0
 
 
 @native
@@ -173,19 +185,31 @@ def kernel_row(kernel: NativeKernel, rows: Array, size: int, x: Array, out: Arra
         _absolute_distances(rows, size, x, out)
         exponentials(first, out, size)
     else:
-        _products(rows, size, x, out)
+        products(rows, size, x, out)
         if code == _POLYNOMIAL:
             _raise_powers(int(first), second, out, size)
 
 
 @native
+def kernel_matrix(kernel: NativeKernel, rows: Array, size: int) -> Array:
+    """The kernel of every stored example with every other."""
+    matrix = np.empty((size, size))
+    for i in range(size):
+        kernel_row(kernel, rows, size, rows[:, i].copy(), matrix[i])
+    return matrix
+
+
+@native
 def kernel_at(kernel: NativeKernel, x: Array) -> float:
-    """Kernel of x with itself."""
+    """Kernel of x with itself: the bits that `kernel_row` gives for x among the rows."""
     code, first, second = kernel
     if code in (_GAUSSIAN, _LAPLACIAN):
         return 1.0
     total = 0.0
-    for j in range(x.shape[0]):
+    whole_rounds = x.shape[0] - x.shape[0] % 4
+    for j in range(0, whole_rounds, 4):
+        total += (x[j] * x[j] + x[j + 1] * x[j + 1]) + (x[j + 2] * x[j + 2] + x[j + 3] * x[j + 3])
+    for j in range(whole_rounds, x.shape[0]):
         total += x[j] * x[j]
     if code == _LINEAR:
         return total

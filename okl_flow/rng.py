@@ -22,6 +22,9 @@ _UNIT = 2.0**-53
 
 def seeded(seed: int) -> Words:
     """The words of a fresh generator."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise ValueError(f"seed must be a whole number, not {seed!r}")
+    seed = int(seed)
     words = []
     for step in range(1, WORDS + 1):
         z = (seed + step * 0x9E3779B97F4A7C15) & _MASK

@@ -66,7 +66,7 @@ def allocate(state_type: type[AnyState], *, dim: int, **lengths: int) -> AnyStat
             shape = [axis if isinstance(axis, int) else known.get(axis, 0) for axis in axes]
             values[item.name] = np.zeros(shape, dtype=scalar_type)
         else:
-            values[item.name] = known.get(item.name, 0)
+            values[item.name] = 0.0 if item.type is float else known.get(item.name, 0)
     return state_type(**values)
 
 

@@ -148,3 +148,21 @@ class Expansion:
         """Forget an example."""
         del self.examples[position]
         del self.weights[position]
+
+
+class Fourier:
+    """Random Fourier features, drawn one direction after the other."""
+
+    def __init__(self, kernel, count, dim, seed):
+        generator = Generator(seed)
+        if kernel.name == "gaussian":
+            drawn = generator.normals(count * dim)
+        else:
+            units = [generator.unit() for _ in range(count * dim)]
+            drawn = np.array([math.tan(math.pi * (unit - 0.5)) for unit in units])
+        self.directions = drawn.reshape(count, dim) / kernel.bandwidth
+
+    def features(self, x):
+        """The cosines, then the sines."""
+        angles = self.directions @ x
+        return np.concatenate([np.cos(angles), np.sin(angles)]) / math.sqrt(len(angles))

@@ -29,6 +29,9 @@ def test_a_row_is_the_kernel_of_each_example(kernel, dim):
     )
     assert out[11:].tolist() == [7.0, 7.0]
     assert kernel_at(kernel.native, x) == pytest.approx(similarity(x, x), rel=1e-13)
+    rows[:, 4] = x
+    kernel_row(kernel.native, rows, 11, x, out)
+    assert out[4] == kernel_at(kernel.native, x)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -7,6 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from okl_flow import native
 
@@ -53,6 +54,25 @@ def test_dot_and_add_scaled(size):
     native.add_scaled(2.0, a, total, size)
     np.testing.assert_array_equal(total[:size], b[:size] + 2.0 * a[:size])
     np.testing.assert_array_equal(total[size:], b[size:])
+
+
+@pytest.mark.parametrize("size", range(0, 40, 3))
+def test_dot_adds_in_the_stated_order(size):
+    a, b = np.random.default_rng(size).standard_normal((2, 40))
+    lanes = [0.0] * 8
+    for i in range(size - size % 8):
+        lanes[i % 8] += a[i] * b[i]
+    while len(lanes) > 1:
+        lanes = [lanes[i] + lanes[i + 1] for i in range(0, len(lanes), 2)]
+    rest = 0.0
+    for i in range(size - size % 8, size):
+        rest += a[i] * b[i]
+    assert native.dot(a, b, size) == lanes[0] + rest
+
+
+def test_dot_refuses_what_it_would_misread():
+    with pytest.raises(TypingError, match="contiguous vectors of floats"):
+        native.dot(np.zeros(8)[::2], np.zeros(4), 4)
 
 
 def test_first_not_finite_reads_in_order():

@@ -29,6 +29,14 @@ def test_all_draws_are_the_plain_ones(seed):
     assert words.tolist() == oracle.words
 
 
+def test_a_seed_is_any_whole_number():
+    assert rng.seeded(np.int64(3)).tolist() == rng.seeded(3).tolist()
+    assert rng.seeded(-1).tolist() == rng.seeded(2**64 - 1).tolist()
+    for seed in (1.5, "a", None, True):
+        with pytest.raises(ValueError, match="seed must be a whole number, not"):
+            rng.seeded(seed)
+
+
 def test_seeds_differ():
     assert len({tuple(rng.seeded(seed).tolist()) for seed in range(100)}) == 100
 

@@ -32,6 +32,7 @@ def test_axes_and_types_are_read_from_the_class():
 def test_a_fresh_state_is_empty():
     state = allocate(Sample, dim=3)
     assert (state.dim, state.seen, state.size, state.total) == (3, 0, 0, 0)
+    assert isinstance(state.total, float)
     assert state.rows.shape == (3, 0)
     assert state.gram.shape == (0, 0)
     assert state.words.shape == (4,)
