@@ -13,10 +13,21 @@ from numpy.typing import ArrayLike
 
 from okl_flow.kernels import NativeKernel, kernel_row
 from okl_flow.learner import checked_features, shaped
+from okl_flow.losses import NativeLoss, loss_slope
 from okl_flow.native import Array, dot, native
 from okl_flow.state import Axes, State
+from okl_flow.tasks import target
 
-__all__ = ["Expansion", "expand", "expansion_bytes_max", "expansion_score", "put"]
+__all__ = [
+    "Expansion",
+    "correct",
+    "descend",
+    "expand",
+    "expansion_bytes_max",
+    "expansion_score",
+    "place_after",
+    "put",
+]
 
 _FLOAT_BYTES = 8
 
@@ -47,6 +58,40 @@ def put(rows: Array, weights: Array, place: int, x: Array, weight: Array) -> Non
 
 
 @native
+def place_after(size: int, oldest: int, budget: int) -> tuple[int, int, int]:
+    """Where a new example goes, then size and oldest: next to the others, or over the oldest.
+
+    A budget below 0 is none.
+    """
+    if size < budget or budget < 0:
+        return size, size + 1, oldest
+    return oldest, size, (oldest + 1) % budget
+
+
+@native
+def descend(loss: NativeLoss, scores: Array, y: float, eta: float, weight: Array) -> bool:
+    """weight[c] = -eta * slope of the loss in scores[c]; whether any slope is not 0."""
+    lossy = False
+    for c in range(weight.shape[0]):
+        slope = loss_slope(loss, scores[c], target(y, c, weight.shape[0]))
+        weight[c] = -eta * slope
+        lossy |= slope != 0.0
+    return lossy
+
+
+@native
+def correct(scores: Array, y: float, weight: Array) -> bool:
+    """weight[c] = target of scores[c] if its sign is a mistake, else 0; whether any is."""
+    mistaken = False
+    for c in range(weight.shape[0]):
+        sign = target(y, c, weight.shape[0])
+        wrong = sign * scores[c] <= 0.0
+        weight[c] = sign if wrong else 0.0
+        mistaken |= wrong
+    return mistaken
+
+
+@native
 def _expansion_scores(
     kernel: NativeKernel, rows: Array, weights: Array, size: int, X: Array
 ) -> Array:
@@ -68,6 +113,11 @@ def expansion_score(learner: Any, state: Expansion, X: ArrayLike) -> Array:
     return shaped(learner.task, scores)
 
 
-def expansion_bytes_max(dim: int, outputs: int, budget: int | None) -> int | None:
-    """Bytes of `budget` stored examples with their weights; None without a budget."""
-    return None if budget is None else budget * (dim + outputs) * _FLOAT_BYTES
+def expansion_bytes_max(
+    dim: int, outputs: int, budget: int | None, *, besides: int = 0
+) -> int | None:
+    """Bytes of `budget` stored examples, their weights and some numbers besides.
+
+    None without a budget.
+    """
+    return None if budget is None else (budget * (dim + outputs) + besides) * _FLOAT_BYTES

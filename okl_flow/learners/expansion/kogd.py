@@ -20,13 +20,21 @@ from okl_flow.learner import (
     fitting_loss,
     stepped,
 )
-from okl_flow.losses import Loss, NativeLoss, loss_slope
+from okl_flow.losses import Loss, NativeLoss
 from okl_flow.native import Array, native, shrink_rows
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.state import allocate
-from okl_flow.support import Expansion, expand, expansion_bytes_max, expansion_score, put
-from okl_flow.tasks import Binary, Task, target
+from okl_flow.support import (
+    Expansion,
+    descend,
+    expand,
+    expansion_bytes_max,
+    expansion_score,
+    place_after,
+    put,
+)
+from okl_flow.tasks import Binary, Task
 
 __all__ = ["KOGD", "KOGDState"]
 
@@ -146,16 +154,8 @@ def _learn(
             learned += 1
             eta = rate_at(rate, learned)
             shrink_rows(weights, 1.0 - eta * lam, size)
-            lossy = False
-            for c in range(weights.shape[0]):
-                slope = loss_slope(loss, scores[t, c], target(y[t], c, weights.shape[0]))
-                weight[c] = -eta * slope
-                lossy |= slope != 0.0
-            if lossy:
-                if size < budget or budget < 0:
-                    place, size = size, size + 1
-                else:
-                    place, oldest = oldest, (oldest + 1) % budget
+            if descend(loss, scores[t], y[t], eta, weight):
+                place, size, oldest = place_after(size, oldest, budget)
                 put(rows, weights, place, X[t], weight)
         t += 1
     return t, size, oldest, learned
