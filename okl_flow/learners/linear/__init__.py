@@ -1,0 +1,1 @@
+"""Learners that keep one weight per feature."""
