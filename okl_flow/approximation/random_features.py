@@ -1,0 +1,142 @@
+"""Random Fourier features: waves along random directions, whose products average to a kernel.
+
+Paper: Rahimi, Recht, "Random features for large-scale kernel machines", NIPS 2007.
+Deviations: a cosine and a sine of each direction in place of one cosine with a random phase,
+which has the smaller error and makes the estimate of K(x, x) exact.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from okl_flow.approximation.feature_map import FeatureMap
+from okl_flow.kernels import Gaussian, Kernel, Laplacian, products
+from okl_flow.learner import check_dim, checked_features
+from okl_flow.native import Array, cosines_and_sines, native
+from okl_flow.parameters import check, part, whole
+from okl_flow.rng import Words, draw_normals, draw_unit, seeded
+from okl_flow.state import State, allocate
+
+__all__ = [
+    "RandomFourier",
+    "RandomFourierState",
+    "check_kernel",
+    "fourier_directions",
+    "fourier_features",
+]
+
+_DIRECTIONS_KEPT = 32
+
+
+@dataclass(slots=True)
+class RandomFourierState(State):
+    """A count of examples: the directions follow from the configuration."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RandomFourier(FeatureMap):
+    """Random Fourier features: cosine and sine of x along random directions.
+
+    With directions w drawn from the Fourier transform of the kernel, cos(w . (x - z)) is K(x, z)
+    on average. The features are [cos(w_i . x)..., sin(w_i . x)...] / sqrt(feature_count), two per
+    direction. The directions follow from kernel, feature_count and seed alone, and all states of
+    a process share them; examples change nothing.
+
+    Parameters:
+        feature_count: directions (D); half the number of features. At least 1.
+        kernel: the kernel to stand in for (K): gaussian or laplacian.
+        seed: draws the directions. At least 0.
+
+    Cost: time O(feature_count * dim) per example, no memory per state.
+
+    >>> fourier = RandomFourier(feature_count=2000, kernel=Gaussian(bandwidth=1.0))
+    >>> state = fourier.init(dim=2)
+    >>> fourier.kernel_estimate(state, [[0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]).round(1)
+    array([[1. , 0.6]])
+    """
+
+    name: ClassVar[str] = "random_fourier"
+    feature_count: int = whole(100, low=1)
+    kernel: Kernel = part(Kernel, Gaussian())
+    seed: int = whole(0, low=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+        check_kernel(self, Gaussian, Laplacian)
+
+    def init(self, dim: int, seed: int = 0) -> RandomFourierState:
+        """A state that has seen nothing; it draws nothing, so the seed plays no part."""
+        check_dim(dim)
+        return allocate(RandomFourierState, dim=dim)
+
+    def update(self, state: RandomFourierState, X: ArrayLike) -> None:
+        """Count the examples."""
+        state.seen += checked_features(state, X).shape[0]
+
+    def features(self, state: RandomFourierState, X: ArrayLike) -> Array:
+        """The features of examples, one line per row of X."""
+        directions = fourier_directions(self.kernel, self.feature_count, state.dim, self.seed)
+        return _features(directions, checked_features(state, X))
+
+    def state_bytes_max(self, dim: int) -> int | None:
+        """The most bytes that the arrays of one state can take: it has none."""
+        return 0
+
+
+def check_kernel(owner: Any, *allowed: type[Kernel]) -> None:
+    """Refuse a kernel that the owner has no directions for."""
+    if not isinstance(owner.kernel, allowed):
+        raise ValueError(
+            f"{owner.name}: kernel must be {' or '.join(kernel.name for kernel in allowed)}, "
+            f"not {owner.kernel.name}: its directions are not drawn for other kernels"
+        )
+
+
+@lru_cache(maxsize=_DIRECTIONS_KEPT)
+def fourier_directions(kernel: Kernel, feature_count: int, dim: int, seed: int) -> Array:
+    """The directions of a kernel, one per column, for all to read.
+
+    They are drawn one direction after the other, so that more of them begin with the same ones.
+    """
+    drawn = np.empty((feature_count, dim))
+    words = seeded(seed)
+    if isinstance(kernel, Gaussian):
+        draw_normals(words, drawn)
+        drawn /= kernel.bandwidth
+    elif isinstance(kernel, Laplacian):
+        _draw_cauchys(words, drawn)
+        drawn /= kernel.bandwidth
+    directions = np.ascontiguousarray(drawn.T)
+    directions.flags.writeable = False
+    return directions
+
+
+@native
+def fourier_features(directions: Array, x: Array, angles: Array, features: Array) -> None:
+    """Fill in features = [cos(angles), sin(angles)] / sqrt(D), angles[i] = x . directions[:, i]."""
+    count = directions.shape[1]
+    products(directions, count, x, angles)
+    cosines_and_sines(angles, 1.0 / math.sqrt(count), features[:count], features[count:])
+
+
+@native
+def _features(directions: Array, X: Array) -> Array:
+    """The features of all rows of X."""
+    features = np.empty((X.shape[0], 2 * directions.shape[1]))
+    angles = np.empty(directions.shape[1])
+    for t in range(X.shape[0]):
+        fourier_features(directions, X[t], angles, features[t])
+    return features
+
+
+@native
+def _draw_cauchys(words: Words, values: Array) -> None:
+    """Fill `values` with independent standard Cauchy numbers."""
+    flat = values.reshape(values.size)
+    for i in range(flat.shape[0]):
+        flat[i] = math.tan(math.pi * (draw_unit(words) - 0.5))
