@@ -1,17 +1,38 @@
 """What there is: a row per learner, with its cost and its test settings, and the maps."""
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from okl_flow.approximation.feature_map import FeatureMap
+from okl_flow.approximation.nystrom import IncrementalNystrom
+from okl_flow.approximation.random_features import RandomFourier
 from okl_flow.learner import Learner
+from okl_flow.learners.expansion.bogd import BOGD
+from okl_flow.learners.expansion.bpa_s import BPAS
+from okl_flow.learners.expansion.forgetron import Forgetron
 from okl_flow.learners.expansion.kogd import KOGD
-from okl_flow.parameters import Part, family_of, nearest, parameters_of
+from okl_flow.learners.expansion.perceptron import Perceptron
+from okl_flow.learners.expansion.projectron import Projectron
+from okl_flow.learners.expansion.projectron_pp import ProjectronPP
+from okl_flow.learners.expansion.rbp import RBP
+from okl_flow.learners.feature_map.dual_sgd import DualSGD
+from okl_flow.learners.feature_map.fogd import FOGD
+from okl_flow.learners.feature_map.nogd import NOGD
+from okl_flow.learners.feature_map.rrf import RRF
+from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 
-__all__ = ["MAPS", "REGISTRY", "Row", "make_learner", "make_map"]
+__all__ = ["MAPS", "REGISTRY", "Limit", "Row"]
 
-Made = TypeVar("Made", Learner, FeatureMap)
+
+@dataclass(frozen=True)
+class Limit:
+    """A learner that another one becomes, or comes closer to, under ever wider settings."""
+
+    settings: tuple[Mapping[str, Any], ...]  # the last of them is nearest
+    equals: str
+    with_settings: Mapping[str, Any]
+    tolerance: float = 1e-12  # root mean square of the difference of scores
 
 
 @dataclass(frozen=True)
@@ -24,11 +45,16 @@ class Row:
     cost: str  # growth of one event's work, in words
     tasks: tuple[str, ...]  # tasks that it does
     settings: Mapping[str, Any] = field(default_factory=dict)  # parameters that the tests use
-    mistakes_max: tuple[float, float] = (0.5, 0.5)  # on streams.rings and streams.rotating
+    learning: Mapping[str, Any] = field(default_factory=dict)  # more of them where it must learn
+    mistakes_max: tuple[float, float] = (0.5, 0.5)  # share on streams.rings, streams.rotating
+    alternatives: Mapping[str, Any] = field(default_factory=dict)  # values that must matter
+    limits: tuple[Limit, ...] = ()  # where it meets another learner
     exceptions: Mapping[str, str] = field(default_factory=dict)  # law: why it does not hold
 
 
-MAPS: dict[str, type[FeatureMap]] = {}
+MAPS: dict[str, type[FeatureMap]] = {
+    feature_map.name: feature_map for feature_map in (IncrementalNystrom, RandomFourier)
+}
 
 REGISTRY: dict[str, Row] = {
     row.learner.name: row
@@ -40,81 +66,190 @@ REGISTRY: dict[str, Row] = {
             cost="budget * dim",
             tasks=("binary", "multiclass", "regression"),
             settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.16, 0.16),
+            limits=(Limit(({"budget": 60}, {"budget": 400}), "kogd", {}),),
+        ),
+        Row(
+            Perceptron,
+            paper="Freund and Schapire, 1999",
+            memory="budget * dim, unbounded without a budget",
+            cost="budget * dim",
+            tasks=("binary", "multiclass"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25},
+            mistakes_max=(0.2, 0.2),
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "perceptron", {}),),
+        ),
+        Row(
+            RBP,
+            paper="Cavallanti, Cesa-Bianchi and Gentile, 2007",
+            memory="budget * dim",
+            cost="budget * dim",
+            tasks=("binary", "multiclass"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25},
+            mistakes_max=(0.205, 0.195),
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "perceptron", {}),),
+        ),
+        Row(
+            Forgetron,
+            paper="Dekel, Shalev-Shwartz and Singer, 2005",
+            memory="budget * dim",
+            cost="budget * dim",
+            tasks=("binary",),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25},
+            mistakes_max=(0.205, 0.2),
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "perceptron", {}),),
+        ),
+        Row(
+            BOGD,
+            paper="Zhao, Wang, Wu, Jin and Hoi, 2012",
+            memory="budget * dim",
+            cost="budget * dim",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.175, 0.18),
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "kogd", {}),),
+        ),
+        Row(
+            Projectron,
+            paper="Orabona, Keshet and Caputo, 2008",
+            memory="budget * (budget + dim)",
+            cost="budget * dim, and budget^2 after a mistake",
+            tasks=("binary", "multiclass"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25},
+            mistakes_max=(0.165, 0.185),
+            limits=(
+                Limit(
+                    tuple({"budget": 400, "threshold": away} for away in (0.5, 0.2, 0.1)),
+                    "perceptron",
+                    {},
+                ),
+                Limit(
+                    ({"kernel": "linear", "threshold": 0.0},),
+                    "perceptron",
+                    {"kernel": "linear"},
+                    tolerance=1e-9,
+                ),
+            ),
+        ),
+        Row(
+            ProjectronPP,
+            paper="Orabona, Keshet and Caputo, 2008",
+            memory="budget * (budget + dim)",
+            cost="budget * dim, and budget^2 after a mistake or inside the margin",
+            tasks=("binary", "multiclass"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25},
+            mistakes_max=(0.12, 0.16),
+            exceptions={
+                "limits_meet": "its steps inside the margin depend on the budget, without end"
+            },
+        ),
+        Row(
+            BPAS,
+            paper="Wang and Vucetic, 2010",
+            memory="budget * dim",
+            cost="budget * dim",
+            tasks=("binary", "multiclass"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25},
+            mistakes_max=(0.125, 0.165),
+            limits=(
+                Limit(
+                    ({"kernel": "linear", "budget": 400, "aggressiveness": 0.3},),
+                    "passive_aggressive",
+                    {"aggressiveness": 0.3},
+                ),
+            ),
+        ),
+        Row(
+            FOGD,
+            paper="Lu, Hoi, Wang, Zhao and Liu, 2016",
+            memory="feature_count",
+            cost="feature_count * dim",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"feature_count": 8},
+            learning={"feature_count": 200, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.11, 0.175),
+            limits=(
+                Limit(
+                    tuple({"feature_count": count} for count in (50, 500, 5000)),
+                    "kogd",
+                    {},
+                    tolerance=0.02,
+                ),
+            ),
+        ),
+        Row(
+            NOGD,
+            paper="Lu, Hoi, Wang, Zhao and Liu, 2016",
+            memory="budget * (dim + rank)",
+            cost="budget * (dim + rank), and budget^3 once",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.11, 0.18),
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "kogd", {}),),
+        ),
+        Row(
+            DualSGD,
+            paper="Le, Nguyen, Nguyen and Phung, 2016",
+            memory="budget * dim + feature_count",
+            cost="(budget + feature_count) * dim",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20, "feature_count": 8},
+            learning={"budget": 100, "feature_count": 200, "bandwidth": 0.25},
+            mistakes_max=(0.12, 0.18),
+            limits=(
+                Limit(
+                    (
+                        {"budget": 20, "regularization": 0.01},
+                        {"budget": 400, "regularization": 0.01},
+                    ),
+                    "kogd",
+                    {"learning_rate": 99.999999999, "regularization": 0.01, "schedule": "inverse"},
+                    tolerance=1e-8,
+                ),
+            ),
+        ),
+        Row(
+            RRF,
+            paper="Nguyen, Le, Bui and Phung, 2017",
+            memory="feature_count + dim",
+            cost="feature_count * dim",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"feature_count": 8},
+            learning={"feature_count": 200, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.145, 0.175),
+            limits=(
+                Limit(
+                    tuple({"scale_rate": rate} for rate in (0.01, 0.001, 0.0)),
+                    "fogd",
+                    {"feature_count": 200},
+                ),
+            ),
+        ),
+        Row(
+            PassiveAggressive,
+            paper="Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, 2006",
+            memory="dim",
+            cost="dim",
+            tasks=("binary", "multiclass", "regression"),
+            limits=(
+                Limit(
+                    tuple({"aggressiveness": most} for most in (0.1, 1.0, 10.0)),
+                    "passive_aggressive",
+                    {"variant": "pa"},
+                ),
+            ),
+            exceptions={
+                "it_learns": "no line divides either stream; test_passive_aggressive.py has one"
+            },
         ),
     )
 }
-
-
-def make_learner(learner: str, **settings: Any) -> Learner:
-    """A learner by name, from names, numbers and words as a file or command line has them.
-
-    Kernels, losses and tasks are given by name, their parameters beside those of the learner.
-
-    >>> make_learner("kogd", budget=50, kernel="polynomial", degree=3)
-    KOGD(budget=50, kernel=Polynomial(degree=3, offset=1.0), loss=Hinge(), ...)
-    >>> make_learner("kogd", bandwith=2.0)
-    Traceback (most recent call last):
-    ValueError: kogd has no parameter 'bandwith'; did you mean 'bandwidth'?
-    """
-    if learner not in REGISTRY:
-        hint = nearest(learner, REGISTRY)
-        raise ValueError(f"there is no learner {learner!r}{hint}; known: {', '.join(REGISTRY)}")
-    return _made(REGISTRY[learner].learner, settings)
-
-
-def make_map(map: str, **settings: Any) -> FeatureMap:  # noqa: A002
-    """A feature map by name, from names, numbers and words."""
-    if map not in MAPS:
-        raise ValueError(f"there is no map {map!r}{nearest(map, MAPS)}; known: {', '.join(MAPS)}")
-    return _made(MAPS[map], settings)
-
-
-def _made(configured: type[Made], settings: dict[str, Any]) -> Made:
-    """A configuration of this class, its parts made from their names."""
-    unused = dict(settings)
-    chosen: dict[str, Any] = {}
-    for parameter in parameters_of(configured):
-        family = family_of(parameter)
-        if family is not None:
-            value = _part_from(family, parameter, unused)
-            if value is not None:
-                chosen[parameter.name] = value
-        elif parameter.name in unused:
-            chosen[parameter.name] = unused.pop(parameter.name)
-    if unused:
-        raise ValueError(_unknown_parameter(configured, next(iter(unused))))
-    return configured(**chosen)
-
-
-def _part_from(family: type[Part], parameter: "Field[Any]", unused: dict[str, Any]) -> Part | None:
-    """The part that the settings name and describe; what it takes is no longer unused."""
-    given: str | Part | None = unused.pop(parameter.name, parameter.default)
-    if isinstance(given, str):
-        if given not in family.members:
-            hint = nearest(given, family.members)
-            known = ", ".join(family.members)
-            raise ValueError(f"there is no {parameter.name} {given!r}{hint}; known: {known}")
-        member: type[Any] = family.members[given]
-    elif given is parameter.default and given is not None:
-        member = type(given)
-    else:
-        return given
-    own = {
-        item.name: unused.pop(item.name) for item in parameters_of(member) if item.name in unused
-    }
-    described: Part = member(**own)
-    return described
-
-
-def _unknown_parameter(configured: Any, name: str) -> str:
-    """Why a learner does not take a parameter, and what it may have been meant to be."""
-    known = []
-    for parameter in parameters_of(configured):
-        known.append(parameter.name)
-        family = family_of(parameter)
-        for member in family.members.values() if family else ():
-            own = [item.name for item in parameters_of(member)]
-            known += own
-            if name in own:
-                return f"parameter {name!r} belongs to {parameter.name}={member.name}"
-    return f"{configured.name} has no parameter {name!r}{nearest(name, known)}"

@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 
 from okl_flow.approximation.feature_map import FeatureMap
+from okl_flow.factory import make_learner, make_map
 from okl_flow.learner import Learner
-from okl_flow.registry import make_learner, make_map
 from okl_flow.state import array_axes, used
 
 __all__ = ["FORMAT_VERSION", "SnapshotError", "dumps", "inspect", "loads", "restore"]

@@ -23,7 +23,15 @@ FOUNDATION = (
     "linalg",
     "descent",
 )
-LAYERS = ("foundation", "approximation", "learners", "registry", "operators", "dataflows")
+LAYERS = (
+    "foundation",
+    "approximation",
+    "learners",
+    "registry",
+    "factory",
+    "operators",
+    "dataflows",
+)
 ENGINES = ("bytewax", "confluent_kafka", "kafka", "rocksdict")
 MAY_USE_ENGINES = ("operators", "kafka", "dataflows")
 MODULES = sorted(ROOT.rglob("*.py"))
