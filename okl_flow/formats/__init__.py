@@ -1,0 +1,1 @@
+"""Parsers of the text formats: lines in, chunks of features and labels out."""
