@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from okl_flow.lanes import LANES, as_bits, as_float, lane_sums, tile_products
 
 __all__ = [
     "Array",
@@ -27,6 +25,7 @@ __all__ = [
     "exponential",
     "exponentials",
     "first_not_finite",
+    "lower_products",
     "native",
     "scale",
     "shrink_rows",
@@ -34,7 +33,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
-operation = cast(Callable[[Callable[..., Any]], Any], intrinsic)
 
 
 Stamp = tuple[tuple[str, int, int], ...]
@@ -49,31 +47,22 @@ def native(function: Function) -> Function:
     also depends on the native helpers that its module imports, so their files count too.
     """
     dispatcher: Any = njit(cache=True, error_model="numpy", nogil=True)(function)
-    source = Path(function.__code__.co_filename)
-    stat = source.stat()
-    files = {(source.name, stat.st_mtime_ns, stat.st_size)}
+    files = {_stamp(function)}
     for helper in function.__globals__.values():
         files.update(_stamps.get(id(helper), ()))
+        if hasattr(helper, "_defn"):  # an operation of okl_flow.lanes
+            files.add(_stamp(helper._defn))
     _stamps[id(dispatcher)] = tuple(sorted(files))
     dispatcher._cache._cache_file._source_stamp = _stamps[id(dispatcher)]
     return cast(Function, dispatcher)
 
 
-def _bitcast(source: Any, target: Any) -> Any:
-    """An operation that reads the bits of one 64-bit type as another."""
+def _stamp(function: Callable[..., Any]) -> tuple[str, int, int]:
+    """What changes when the file changes in which a function is defined."""
+    source = Path(function.__code__.co_filename)
+    stat = source.stat()
+    return source.name, stat.st_mtime_ns, stat.st_size
 
-    @operation
-    def cast_bits(_context: Any, _value: Any) -> Any:
-        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(target))
-
-        return target(source), generate
-
-    return cast_bits
-
-
-_as_float = _bitcast(types.int64, types.float64)
-_as_bits = _bitcast(types.float64, types.int64)
 
 # Adding and taking away 1.5 * 2**52 rounds a float to the nearest integer, which then stands
 # in its lowest bits.
@@ -83,7 +72,6 @@ _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 _EXPONENT_BIAS = 1023
-_FLOAT_ALIGNMENT = 8
 _MANTISSA_BITS = 52
 _EXP_SMALLEST = -708.0
 _EXP_LARGEST = 709.0
@@ -106,7 +94,7 @@ def exponential(x: float) -> float:
     p = _E5 + r * (_E6 + r * p)
     p = _E3 + r * (_E4 + r * p)
     p = 1.0 + (r + r * r * (_E2 + r * p))
-    two_to_n = _as_float((_as_bits(shifted) + _EXPONENT_BIAS) << _MANTISSA_BITS)
+    two_to_n = as_float((as_bits(shifted) + _EXPONENT_BIAS) << _MANTISSA_BITS)
     value = p * two_to_n
     value = 0.0 if x < _EXP_SMALLEST else value
     return math.inf if x > _EXP_LARGEST else value
@@ -147,7 +135,7 @@ def cosines_and_sines(angles: Array, factor: float, cosines: Array, sines: Array
     for i in range(angles.shape[0]):
         shifted = angles[i] * _TWO_OVER_PI + _ROUND
         n = shifted - _ROUND
-        quadrant = _as_bits(shifted)
+        quadrant = as_bits(shifted)
         r = ((angles[i] - n * _HALF_PI_1) - n * _HALF_PI_2) - n * _HALF_PI_3
         q = r * r
         s = _S9 + q * (_S11 + q * (_S13 + q * _S15))
@@ -161,55 +149,58 @@ def cosines_and_sines(angles: Array, factor: float, cosines: Array, sines: Array
         sines[i] = -factor * sine if (quadrant & 2) == 2 else factor * sine  # noqa: PLR2004
 
 
-_LANES = 8
-_Lanes = ir.VectorType(ir.DoubleType(), _LANES)
-
-
-@operation
-def _lane_sums(_context: Any, a: Any, b: Any, _rounds: Any) -> Any:
-    """Sum of a[i] * b[i] over whole rounds of eight, lane by lane, the lanes added as a tree.
-
-    The compiler finds the eight sums of such a loop only if it is told of them: as scalars
-    they cost 105 ns at 400 numbers, as one vector 29 ns, and the bits are the same.
-    """
-    vector = types.Array(types.float64, 1, "C")
-    if not all(kind in (vector, vector.copy(readonly=True)) for kind in (a, b)):
-        raise TypingError(f"dot takes contiguous vectors of floats, not {a} and {b}")
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first, second = (
-            builder.bitcast(
-                context.make_array(kind)(context, builder, value).data, _Lanes.as_pointer()
-            )
-            for kind, value in zip(signature.args[:2], arguments[:2], strict=True)
-        )
-        sums = cgutils.alloca_once_value(builder, ir.Constant(_Lanes, [0.0] * _LANES))
-        with cgutils.for_range(builder, arguments[2]) as loop:
-            x, y = (
-                builder.load(builder.gep(vectors, [loop.index]), align=_FLOAT_ALIGNMENT)
-                for vectors in (first, second)
-            )
-            builder.store(builder.fadd(builder.load(sums), builder.fmul(x, y)), sums)
-        total = builder.load(sums)
-        lanes = [
-            builder.extract_element(total, context.get_constant(types.int32, lane))
-            for lane in range(_LANES)
-        ]
-        while len(lanes) > 1:
-            lanes = [builder.fadd(x, y) for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
-        return lanes[0]
-
-    return types.float64(a, b, types.int64), generate
-
-
 @native
 def dot(a: Array, b: Array, size: int) -> float:
     """Sum of a[i] * b[i] for i < size: eight interleaved sums, then the rest in turn."""
-    rounds = size // _LANES
+    rounds = size // LANES
     rest = 0.0
-    for i in range(_LANES * rounds, size):
+    for i in range(LANES * rounds, size):
         rest += a[i] * b[i]
-    return float(_lane_sums(a, b, rounds) + rest)
+    return float(lane_sums(a, b, rounds) + rest)
+
+
+_four_wide, _four_narrow = tile_products(4, 3), tile_products(4, 1)
+_one_wide, _one_narrow = tile_products(1, 3), tile_products(1, 1)
+_WIDE = 3 * LANES
+
+
+@native
+def lower_products(lines: Array, count: int, matrix: Array, out: Array) -> None:
+    """out[e] = lines[e] @ matrix for e < count, of a matrix with zeros above its diagonal.
+
+    Four lines at a time read the matrix together; how many there are changes no bit.
+    """
+    fours = count - count % 4
+    for e in range(0, fours, 4):
+        _fill_lines(lines, e, True, matrix, out)
+    for e in range(fours, count):
+        _fill_lines(lines, e, False, matrix, out)
+
+
+@native
+def _fill_lines(lines: Array, e: int, four: bool, matrix: Array, out: Array) -> None:
+    """Fill in one line of `lower_products` or four, tile after tile."""
+    size, width = matrix.shape
+    c = 0
+    while c + _WIDE <= width:
+        if four:
+            _four_wide(lines, e, matrix, c, size, c, out)
+        else:
+            _one_wide(lines, e, matrix, c, size, c, out)
+        c += _WIDE
+    while c < width and width >= LANES:
+        c = min(c, width - LANES)  # the last tile may overlap the one before it
+        if four:
+            _four_narrow(lines, e, matrix, c, size, c, out)
+        else:
+            _one_narrow(lines, e, matrix, c, size, c, out)
+        c += LANES
+    for column in range(c, width):
+        for line in range(e, e + 4 if four else e + 1):
+            total = 0.0
+            for i in range(column, size):
+                total += lines[line, i] * matrix[i, column]
+            out[line, column] = total
 
 
 @native

@@ -71,7 +71,7 @@ def test_dot_adds_in_the_stated_order(size):
 
 
 def test_dot_refuses_what_it_would_misread():
-    with pytest.raises(TypingError, match="contiguous vectors of floats"):
+    with pytest.raises(TypingError, match="a must be a contiguous array of floats"):
         native.dot(np.zeros(8)[::2], np.zeros(4), 4)
 
 
@@ -125,3 +125,20 @@ def test_a_changed_helper_makes_its_callers_stale(tmp_path):
             )
             printed.append(run.stdout.strip())
     assert printed == ["1", "1", "22", "22"]
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 16, 23, 24, 25, 50, 100])
+@pytest.mark.parametrize("more", [0, 3])
+def test_lower_products_are_sums_in_turn(width, more):
+    generator = np.random.default_rng(width)
+    size = width + more
+    matrix = np.tril(generator.standard_normal((size, width)))
+    lines = generator.standard_normal((7, size))
+    for count in range(8):
+        out = np.full((7, width), np.nan)
+        native.lower_products(lines, count, matrix, out)
+        expected = np.zeros((count, width))
+        for i in range(size):
+            expected += lines[:count, i : i + 1] * matrix[i]
+        np.testing.assert_array_equal(out[:count], expected)
+        assert np.isnan(out[count:]).all()

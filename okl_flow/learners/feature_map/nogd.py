@@ -26,14 +26,26 @@ from okl_flow.learner import (
 )
 from okl_flow.linalg import lower_factor
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, native, shrink_rows
+from okl_flow.native import Array, lower_products, native, shrink_rows
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.state import Axes, allocate
-from okl_flow.support import Expansion, descend, expand, expansion_bytes_max, put
+from okl_flow.support import (
+    Expansion,
+    descend,
+    expand,
+    expansion_bytes_max,
+    expansion_score,
+    put,
+)
 from okl_flow.tasks import Binary, Task
 
 __all__ = ["NOGD", "NOGDState"]
+
+# The features of an event do not depend on what is learned from those before it, so four events
+# read the map together: at full rank and a budget of 100, where it does not fit the fastest
+# cache, an event's product with it costs 0.13 us instead of 0.4.
+_TOGETHER = 4
 
 
 @dataclass(slots=True)
@@ -103,14 +115,10 @@ class NOGD(Learner):
 
     def score(self, state: NOGDState, X: ArrayLike) -> Array:
         """Scores of the events, one per row of X."""
-        scores = _scores(
-            checked_features(state, X),
-            self.kernel.native,
-            state.rows,
-            state.weights,
-            state.size,
-            state.projection,
-        )
+        if state.rank == 0:
+            return expansion_score(self, state, X)
+        features = checked_features(state, X)
+        scores = _scores(features, self.kernel.native, state.rows, state.weights, state.projection)
         return shaped(self.task, scores)
 
     def step(self, state: NOGDState, X: ArrayLike, y: ArrayLike) -> Array:
@@ -118,7 +126,25 @@ class NOGD(Learner):
         rate = native_rate(self.schedule, self.learning_rate)
 
         def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.learned = _learn(
+            if state.rank == 0:
+                t, state.size, state.learned = _learn_examples(
+                    t,
+                    features,
+                    labels,
+                    scores,
+                    self.kernel.native,
+                    state.rows,
+                    state.weights,
+                    state.size,
+                    state.learned,
+                    self.loss.native,
+                    rate,
+                    self.regularization,
+                )
+                if state.size < self.budget:
+                    return t
+                _begin_stage_two(self, state)
+            t, state.learned = _learn_features(
                 t,
                 features,
                 labels,
@@ -126,15 +152,12 @@ class NOGD(Learner):
                 self.kernel.native,
                 state.rows,
                 state.weights,
-                state.size,
                 state.projection,
                 state.learned,
                 self.loss.native,
                 rate,
                 self.regularization,
             )
-            if state.rank == 0 and state.size == self.budget:
-                _begin_stage_two(self, state)
             return t
 
         return stepped(self, state, X, y, learn)
@@ -146,20 +169,7 @@ class NOGD(Learner):
 
 
 @native
-def _scores(
-    X: Array, kernel: NativeKernel, rows: Array, weights: Array, size: int, projection: Array
-) -> Array:
-    """The scores of all rows of X."""
-    scores = np.empty((X.shape[0], weights.shape[0]))
-    row = np.empty(rows.shape[1])
-    features = np.empty(projection.shape[1])
-    for t in range(X.shape[0]):
-        _score(X[t], kernel, rows, weights, size, projection, row, features, scores[t])
-    return scores
-
-
-@native
-def _learn(
+def _learn_examples(
     t: int,
     X: Array,
     y: Array,
@@ -168,72 +178,89 @@ def _learn(
     rows: Array,
     weights: Array,
     size: int,
-    projection: Array,
     learned: int,
     loss: NativeLoss,
     rate: NativeRate,
     lam: float,
 ) -> tuple[int, int, int]:
-    """Go through the events from t on; in stage one, stop where there is no more room."""
-    stage_two = projection.shape[1] > 0
+    """Go through the events of stage one from t on, as far as there is room."""
     row = np.empty(rows.shape[1])
-    features = np.empty(projection.shape[1])
-    change = np.empty(weights.shape[0])
-    while t < X.shape[0]:
-        if size == rows.shape[1] and not stage_two:
-            break
-        _score(X[t], kernel, rows, weights, size, projection, row, features, scores[t])
+    weight = np.empty(weights.shape[0])
+    while t < X.shape[0] and size < rows.shape[1]:
+        kernel_row(kernel, rows, size, X[t], row)
+        expand(weights, row, size, scores[t])
         if not math.isnan(y[t]):
             learned += 1
             eta = rate_at(rate, learned)
-            if stage_two:
-                gradient_step(loss, scores[t], y[t], eta, lam, weights, features, change)
-            else:
-                shrink_rows(weights, 1.0 - eta * lam, size)
-                if descend(loss, scores[t], y[t], eta, change):
-                    put(rows, weights, size, X[t], change)
-                    size += 1
+            shrink_rows(weights, 1.0 - eta * lam, size)
+            if descend(loss, scores[t], y[t], eta, weight):
+                put(rows, weights, size, X[t], weight)
+                size += 1
         t += 1
     return t, size, learned
 
 
 @native
-def _score(
-    x: Array,
+def _learn_features(
+    t: int,
+    X: Array,
+    y: Array,
+    scores: Array,
     kernel: NativeKernel,
     rows: Array,
     weights: Array,
-    size: int,
     projection: Array,
-    row: Array,
-    features: Array,
-    scores: Array,
-) -> None:
-    """The scores of one event; its kernel row and, in stage two, its features on the way."""
-    kernel_row(kernel, rows, size, x, row)
-    if features.shape[0] > 0:
-        _project(projection, row, features)
-        expand(weights, features, features.shape[0], scores)
-    else:
-        expand(weights, row, size, scores)
+    learned: int,
+    loss: NativeLoss,
+    rate: NativeRate,
+    lam: float,
+) -> tuple[int, int]:
+    """Go through the events of stage two from t on: the features of a few, then one by one."""
+    similarities = np.empty((_TOGETHER, projection.shape[0]))
+    features = np.empty((_TOGETHER, projection.shape[1]))
+    change = np.empty(weights.shape[0])
+    while t < X.shape[0]:
+        count = min(_TOGETHER, X.shape[0] - t)
+        _fill_features(kernel, rows, projection, X[t : t + count], similarities, features)
+        for e in range(count):
+            expand(weights, features[e], features.shape[1], scores[t])
+            if not math.isnan(y[t]):
+                learned += 1
+                eta = rate_at(rate, learned)
+                gradient_step(loss, scores[t], y[t], eta, lam, weights, features[e], change)
+            t += 1
+    return t, learned
 
 
 @native
-def _project(projection: Array, row: Array, features: Array) -> None:
-    """Fill in features = M' row, for a projection M without numbers above its diagonal."""
-    size, rank = projection.shape
-    for c in range(rank):
-        features[c] = 0.0
-    whole_rounds = size - size % 4
-    for i in range(0, whole_rounds, 4):
-        k0, k1, k2, k3 = row[i], row[i + 1], row[i + 2], row[i + 3]
-        for c in range(min(i + 4, rank)):
-            features[c] += (projection[i, c] * k0 + projection[i + 1, c] * k1) + (
-                projection[i + 2, c] * k2 + projection[i + 3, c] * k3
-            )
-    for i in range(whole_rounds, size):
-        for c in range(rank):
-            features[c] += projection[i, c] * row[i]
+def _scores(
+    X: Array, kernel: NativeKernel, rows: Array, weights: Array, projection: Array
+) -> Array:
+    """The scores of all rows of X in stage two."""
+    scores = np.empty((X.shape[0], weights.shape[0]))
+    similarities = np.empty((_TOGETHER, projection.shape[0]))
+    features = np.empty((_TOGETHER, projection.shape[1]))
+    for begin in range(0, X.shape[0], _TOGETHER):
+        some = X[begin : begin + _TOGETHER]
+        _fill_features(kernel, rows, projection, some, similarities, features)
+        for e in range(some.shape[0]):
+            expand(weights, features[e], features.shape[1], scores[begin + e])
+    return scores
+
+
+@native
+def _fill_features(
+    kernel: NativeKernel,
+    rows: Array,
+    projection: Array,
+    X: Array,
+    similarities: Array,
+    features: Array,
+) -> None:
+    """features[e] = M' k(X[e]) for the few rows of X."""
+    for e in range(X.shape[0]):
+        kernel_row(kernel, rows, rows.shape[1], X[e], similarities[e])
+    lower_products(similarities, X.shape[0], projection, features)
 
 
 def _begin_stage_two(learner: NOGD, state: NOGDState) -> None:
@@ -242,8 +269,7 @@ def _begin_stage_two(learner: NOGD, state: NOGDState) -> None:
     f = sum_i a_i K(x_i, .) becomes w . features with w = sum_i a_i features(x_i) = a' K M.
 
     Any M Q with an orthogonal Q in place of M gives the same scores: features and weights turn
-    by Q, and so does every step. With the Q that leaves nothing above the diagonal of M Q, a
-    map of full rank costs half as much.
+    by Q, and so does every step. The Q taken here leaves nothing above the diagonal of M Q.
     """
     gram = kernel_matrix(learner.kernel.native, state.rows, state.size)
     state.projection = lower_factor(nystrom_projection(gram, learner.rank))

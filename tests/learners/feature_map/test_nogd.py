@@ -50,13 +50,13 @@ class Plain(plain.Expansion):
 
 
 def stage_two(learner, X, y):
-    """The state after the events, and the scores of the last stage-one expansion."""
+    """The state with which stage two begins, and the number of events until then."""
     state = learner.init(X.shape[1])
-    count = 0
-    while state.rank == 0:
-        learner.step(state, X[count : count + 1], y[count : count + 1])
-        count += 1
-    return state, count
+    for count in range(1, len(X)):
+        learner.step(state, X[count - 1 : count], y[count - 1 : count])
+        if state.rank:
+            return state, count
+    raise AssertionError("stage two never began")
 
 
 def test_stage_one_is_kogd():
@@ -125,11 +125,10 @@ def test_a_rank_above_the_budget_is_refused():
         NOGD(budget=5, rank=6)
 
 
-@pytest.mark.parametrize("rank", [None, 20])
-@pytest.mark.parametrize("bandwidth", [0.3, 1.0, 10.0])
+@pytest.mark.parametrize(("rank", "bandwidth"), [(None, 1.0), (None, 10.0), (20, 1.0)])
 def test_long_streams_stay_with_the_plain_formula(rank, bandwidth):
-    X, y = rings(5000, dim=3, seed=9)
-    learner = NOGD(budget=60, rank=rank, kernel=Gaussian(bandwidth=bandwidth), learning_rate=0.5)
+    X, y = rings(2500, dim=3, seed=9)
+    learner = NOGD(budget=40, rank=rank, kernel=Gaussian(bandwidth=bandwidth), learning_rate=0.5)
     scores = learner.step(learner.init(3), X, y)
     oracle = Plain(learner, 3, 0)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
