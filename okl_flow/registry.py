@@ -225,7 +225,7 @@ REGISTRY: dict[str, Row] = {
             tasks=("binary", "multiclass", "regression"),
             settings={"feature_count": 8},
             learning={"feature_count": 200, "bandwidth": 0.25, "learning_rate": 0.5},
-            mistakes_max=(0.145, 0.175),
+            mistakes_max=(0.11, 0.175),
             limits=(
                 Limit(
                     tuple({"scale_rate": rate} for rate in (0.01, 0.001, 0.0)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from okl_flow import Gaussian, Laplacian, Linear, Polynomial
-from okl_flow.kernels import Kernel, kernel_at, kernel_row
+from okl_flow.kernels import Kernel, kernel_at, kernel_matrix, kernel_row
 from tests import plain
 
 KERNELS = [
@@ -32,6 +32,18 @@ def test_a_row_is_the_kernel_of_each_example(kernel, dim):
     rows[:, 4] = x
     kernel_row(kernel.native, rows, 11, x, out)
     assert out[4] == kernel_at(kernel.native, x)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_matrix_has_the_row_of_every_stored_example(kernel):
+    rows = np.random.default_rng(2).standard_normal((5, 9))
+    matrix = kernel_matrix(kernel.native, rows, 7)
+    assert matrix.shape == (7, 7)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    for i in range(7):
+        out = np.empty(7)
+        kernel_row(kernel.native, rows, 7, rows[:, i].copy(), out)
+        np.testing.assert_array_equal(matrix[i], out)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

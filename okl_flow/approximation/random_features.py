@@ -62,7 +62,7 @@ class RandomFourier(FeatureMap):
 
     name: ClassVar[str] = "random_fourier"
     feature_count: int = whole(100, low=1)
-    kernel: Kernel = part(Kernel, Gaussian())
+    kernel: Gaussian | Laplacian = part(Kernel, Gaussian())
     seed: int = whole(0, low=0)
 
     def __post_init__(self) -> None:
@@ -93,12 +93,14 @@ def check_kernel(owner: Any, *allowed: type[Kernel]) -> None:
     if not isinstance(owner.kernel, allowed):
         raise ValueError(
             f"{owner.name}: kernel must be {' or '.join(kernel.name for kernel in allowed)}, "
-            f"not {owner.kernel.name}: its directions are not drawn for other kernels"
+            f"not {owner.kernel.name}: its random directions stand in for no other"
         )
 
 
 @lru_cache(maxsize=_DIRECTIONS_KEPT)
-def fourier_directions(kernel: Kernel, feature_count: int, dim: int, seed: int) -> Array:
+def fourier_directions(
+    kernel: Gaussian | Laplacian, feature_count: int, dim: int, seed: int
+) -> Array:
     """The directions of a kernel, one per column, for all to read.
 
     They are drawn one direction after the other, so that more of them begin with the same ones.
@@ -107,11 +109,9 @@ def fourier_directions(kernel: Kernel, feature_count: int, dim: int, seed: int) 
     words = seeded(seed)
     if isinstance(kernel, Gaussian):
         draw_normals(words, drawn)
-        drawn /= kernel.bandwidth
-    elif isinstance(kernel, Laplacian):
+    else:
         _draw_cauchys(words, drawn)
-        drawn /= kernel.bandwidth
-    directions = np.ascontiguousarray(drawn.T)
+    directions = np.ascontiguousarray(drawn.T / kernel.bandwidth)
     directions.flags.writeable = False
     return directions
 

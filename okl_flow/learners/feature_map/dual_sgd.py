@@ -86,7 +86,7 @@ class DualSGD(Learner):
     name: ClassVar[str] = "dual_sgd"
     budget: int = whole(100, low=1)
     feature_count: int = whole(200, low=1)
-    kernel: Kernel = part(Kernel, Gaussian())
+    kernel: Gaussian | Laplacian = part(Kernel, Gaussian())
     loss: Loss = part(Loss, None)
     regularization: float = real(0.001, above=0.0)
     seed: int = whole(0, low=0)

@@ -80,7 +80,7 @@ class FOGD(Learner):
 
     name: ClassVar[str] = "fogd"
     feature_count: int = whole(400, low=1)
-    kernel: Kernel = part(Kernel, Gaussian())
+    kernel: Gaussian | Laplacian = part(Kernel, Gaussian())
     loss: Loss = part(Loss, None)
     learning_rate: float = real(0.1, above=0.0)
     schedule: str = choice(*SCHEDULES)

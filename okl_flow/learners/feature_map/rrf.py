@@ -92,7 +92,7 @@ class RRF(Learner):
     kernel: Gaussian = part(Kernel, Gaussian())
     loss: Loss = part(Loss, None)
     learning_rate: float = real(0.1, above=0.0)
-    scale_rate: float = real(0.01, low=0.0)
+    scale_rate: float = real(0.001, low=0.0)
     schedule: str = choice(*SCHEDULES)
     regularization: float = real(0.0, low=0.0)
     seed: int = whole(0, low=0)
