@@ -37,7 +37,7 @@ bench: $(READY) ## measure the learners' speed, into benchmarks/results/
 	$(BIN)/python -m benchmarks.learners
 
 accuracy: $(READY) ## the README's table of mistake rates, from the files in DATA
-	$(BIN)/python -m benchmarks.accuracy --data $(DATA)
+	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --plain
 
 golden: $(READY) ## write the golden snapshots that a new learner or format lacks
 	$(BIN)/python -m tests.golden

@@ -1,0 +1,60 @@
+"""Put the tables into the README: the learners from the registry, figures from results/.
+
+`python -m benchmarks.readme` rewrites what stands between the marks; a test holds the README to
+it. No figure is typed by hand.
+"""
+
+import csv
+import re
+from pathlib import Path
+
+from benchmarks.report import RESULTS, markdown
+from okl_flow.registry import REGISTRY
+
+README = Path(__file__).parents[1] / "README.md"
+GROUPS = {"expansion": "examples", "feature_map": "features", "linear": "weights"}
+
+
+def learners() -> str:
+    """A line per learner: what it keeps, its tasks, memory, cost, speed, and where it is from."""
+    with (RESULTS / "learners.csv").open() as file:
+        speed = {row["learner"]: row["score + learn, µs"] for row in csv.DictReader(file)}
+    header = ["learner", "keeps", "tasks", "memory", "work per event", "µs", "paper"]
+    rows = [
+        [
+            f"`{name}`",
+            GROUPS[row.learner.__module__.split(".")[2]],
+            ", ".join(row.tasks),
+            row.memory,
+            row.cost,
+            speed.get(name, "-"),
+            row.paper,
+        ]
+        for name, row in REGISTRY.items()
+    ]
+    return markdown(header, rows, left=len(header))
+
+
+def result(name: str) -> str:
+    """What a benchmark wrote, without its title."""
+    page = (RESULTS / f"{name}.md").read_text()
+    return page.partition("\n\n")[2].rstrip()
+
+
+def filled(text: str) -> str:
+    """The README with every marked place filled in."""
+    contents = {
+        "learners": learners(),
+        "accuracy": result("accuracy"),
+        "speed": result("learners"),
+    }
+    for mark, content in contents.items():
+        pattern = rf"(<!-- {mark}: [^>]*-->\n).*?(<!-- end -->)"
+        text, count = re.subn(pattern, lambda m: m[1] + content + "\n" + m[2], text, flags=re.S)  # noqa: B023
+        if count != 1:
+            raise SystemExit(f"README.md: expected one mark {mark!r}, found {count}")
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(filled(README.read_text()))
