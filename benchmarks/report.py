@@ -39,9 +39,10 @@ def processor() -> str:
     return platform.machine()
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table: the first column to the left, the others to the right."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """A table: so many columns to the left, the others to the right."""
+    marks = ["---" if column < left else "---:" for column in range(len(header))]
+    lines = [header, marks, *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -128,7 +128,7 @@ def checked_events(task: Task, state: State, X: ArrayLike, y: ArrayLike) -> tupl
 
 def shaped(task: Task, scores: Array) -> Array:
     """Scores as the caller gets them: a column per class, or one number per event."""
-    return scores if task.outputs > 1 else scores.reshape(scores.shape[0])
+    return scores if task.outputs > 1 else scores.ravel()
 
 
 def stepped(
