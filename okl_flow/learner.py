@@ -81,7 +81,9 @@ def check_dim(dim: int) -> None:
 
 def _as_floats(values: ArrayLike, what: str) -> Array:
     if isinstance(values, np.ndarray) and values.dtype.char == "d":
-        return np.ascontiguousarray(values)
+        if values.flags.writeable:
+            return np.ascontiguousarray(values)
+        return values.copy()  # for an array of another type every loop would be compiled again
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "fiubO":
@@ -149,7 +151,8 @@ def stepped(
     t = learn(0, features, labels, scores)
     while t < features.shape[0]:
         make_room(state, getattr(learner, "budget"))  # noqa: B009
-        t = learn(t, features, labels, scores)
+        stopped_at, t = t, learn(t, features, labels, scores)
+        assert t > stopped_at, f"{learner.name} does not get past event {t}, with room for it"
     state.seen += features.shape[0]
     return shaped(learner.task, scores)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from okl_flow import make_learner
+from okl_flow.learner import stepped
 
 LEARNER = make_learner("kogd", budget=5, learning_rate=0.5)
 
@@ -81,3 +82,14 @@ def test_multiclass_has_a_score_per_class():
     state = learner.init(1)
     assert learner.step(state, [[0.0]], [2.0]).shape == (1, 3)
     assert learner.score(state, [[0.0]]).tolist() == [[-0.5, -0.5, 0.5]]
+
+
+def test_a_loop_that_does_not_get_on_is_stopped():
+    state = LEARNER.init(2)
+    with pytest.raises(AssertionError, match="kogd does not get past event 1"):
+        stepped(LEARNER, state, np.zeros((3, 2)), np.ones(3), lambda t, *_arrays: 1)
+
+
+def test_read_only_events_are_taken():
+    X, y = np.frombuffer(np.ones(4).tobytes()).reshape(2, 2), np.frombuffer(np.ones(2).tobytes())
+    assert LEARNER.step(LEARNER.init(2), X, y).tolist() == [0.0, 0.5]

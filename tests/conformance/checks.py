@@ -14,16 +14,11 @@ from okl_flow import make_learner, snapshot, streams
 from okl_flow.parameters import family_of, options_of, parameters_of
 from okl_flow.registry import REGISTRY
 from okl_flow.state import array_axes
-from tests.conformance.cases import accepted, events_for
+from tests.conformance.cases import alternatives, events_for, learner_of, parts_of
 
 DIM = 5
 EVENTS = 240
 SEED = 7
-
-
-def learner_of(name, **settings):
-    """The learner under its test settings, some of them changed."""
-    return make_learner(name, **{**REGISTRY[name].settings, **settings})
 
 
 def first_task(name):
@@ -97,6 +92,7 @@ def inputs_are_left_alone(name):
     assert snapshot.dumps(learner, other) == untouched, f"{name}: another state learned too"
     given_X[:] = np.pi
     given_y[:] = 1.0
+    X.flags.writeable = y.flags.writeable = False
     learner.step(reference, X, y)
     same(name, learner.score(state, X), learner.score(reference, X), "after X was overwritten")
 
@@ -279,48 +275,6 @@ LAWS = (
     it_learns,
     limits_meet,
 )
-
-
-def alternatives(name):
-    """For each parameter of a learner, settings in which it alone has other values."""
-    row = REGISTRY[name]
-    learner = learner_of(name)
-    found = {}
-    for owner in (learner, *parts_of(learner)):
-        for parameter in parameters_of(owner):
-            value = getattr(owner, parameter.name)
-            others = row.alternatives.get(parameter.name, other_values(parameter, value))
-            settings = [{parameter.name: other} for other in others]
-            settings = [
-                setting
-                for setting in settings
-                if accepted(name, {**row.settings, **setting}) not in (None, learner)
-            ]
-            if settings:
-                found[parameter.name] = settings
-            else:  # a learner may take one kernel, loss or task only
-                assert family_of(parameter), f"{name}: no other {parameter.name} is accepted"
-    return found
-
-
-def other_values(parameter, value):
-    """Values near the one that a parameter has, or the other words that it can be."""
-    if family_of(parameter) is not None:
-        return [word for word in family_of(parameter).members if word != value.name]
-    if options_of(parameter):
-        return [word for word in options_of(parameter) if word != value]
-    if isinstance(value, float):
-        return [value * 2.5 + 0.1, value * 0.4]
-    return [(value or 0) + 3, (value or 0) + 1, 2 * (value or 0) + 1]
-
-
-def parts_of(learner):
-    """The kernel, loss and task of a learner, as far as it has them."""
-    return [
-        getattr(learner, parameter.name)
-        for parameter in parameters_of(learner)
-        if family_of(parameter) is not None
-    ]
 
 
 def absurdities(name):

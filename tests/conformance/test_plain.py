@@ -5,18 +5,32 @@ import pytest
 
 from okl_flow import make_learner
 from okl_flow.registry import REGISTRY
-from tests.conformance.cases import events_for, plain_of, variants
+from tests.conformance.cases import alternatives, events_for, plain_of, variants
 
 TOLERANCE = 1e-9
 EVENTS = 400
 
 
+def settings_of(name):
+    """Every choice of a learner, and every number of it changed."""
+    row = REGISTRY[name]
+    numbers = [
+        {**row.settings, **changed}
+        for parameter, settings in alternatives(name).items()
+        for changed in settings
+        if isinstance(changed[parameter], int | float)
+    ]
+    return [*variants(name), *numbers]
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        pytest.param(name, settings, id="-".join([name, *map(str, settings.values())]))
+        pytest.param(
+            name, settings, id="-".join([name, *(f"{k}={v}" for k, v in settings.items())])
+        )
         for name in REGISTRY
-        for settings in variants(name)
+        for settings in settings_of(name)
     ],
 )
 def test_the_fast_loop_is_the_plain_formula(name, settings):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from okl_flow import Learner, snapshot
 from okl_flow.registry import REGISTRY
 from tests.conformance import cases
-from tests.conformance.checks import alternatives
 
 LABELS = {
     "binary": st.sampled_from([-1.0, 1.0]),
@@ -20,7 +19,7 @@ LABELS = {
 }
 
 variants = cache(cases.variants)
-alternatives = cache(alternatives)
+alternatives = cache(cases.alternatives)
 
 
 @dataclass(frozen=True)
