@@ -86,6 +86,7 @@ def test_before_any_landmark_there_are_no_features():
     state = nystrom.init(2)
     assert nystrom.features(state, np.zeros((4, 2))).shape == (4, 0)
     nystrom.update(state, np.zeros((0, 2)))
+    assert nystrom.features(state, np.zeros((4, 2))).shape == (4, 0)
     assert nystrom.kernel_estimate(state, np.zeros((4, 2)), np.zeros((3, 2))).shape == (4, 3)
 
 

@@ -61,7 +61,7 @@ def stage_two(learner, X, y):
 
 def test_stage_one_is_kogd():
     X, y = rings(80, dim=3, seed=2)
-    learner, parent = NOGD(budget=200), KOGD()
+    learner, parent = NOGD(budget=200, regularization=0.5), KOGD(regularization=0.5)
     state = learner.init(3)
     np.testing.assert_array_equal(learner.step(state, X, y), parent.step(parent.init(3), X, y))
     assert state.rank == 0
@@ -125,10 +125,19 @@ def test_a_rank_above_the_budget_is_refused():
         NOGD(budget=5, rank=6)
 
 
-@pytest.mark.parametrize(("rank", "bandwidth"), [(None, 1.0), (None, 10.0), (20, 1.0)])
-def test_long_streams_stay_with_the_plain_formula(rank, bandwidth):
+@pytest.mark.parametrize(
+    ("rank", "bandwidth", "regularization"),
+    [(None, 1.0, 0.0), (None, 10.0, 0.01), (20, 1.0, 0.1)],
+)
+def test_long_streams_stay_with_the_plain_formula(rank, bandwidth, regularization):
     X, y = rings(2500, dim=3, seed=9)
-    learner = NOGD(budget=40, rank=rank, kernel=Gaussian(bandwidth=bandwidth), learning_rate=0.5)
+    learner = NOGD(
+        budget=40,
+        rank=rank,
+        kernel=Gaussian(bandwidth=bandwidth),
+        learning_rate=0.5,
+        regularization=regularization,
+    )
     scores = learner.step(learner.init(3), X, y)
     oracle = Plain(learner, 3, 0)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):

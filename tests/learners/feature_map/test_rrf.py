@@ -76,7 +76,12 @@ def test_the_scales_follow_the_slope_of_the_loss():
 @pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt", "inverse"])
 def test_without_a_scale_rate_it_is_fogd(schedule):
     X, y = rings(300, dim=4, seed=3)
-    settings = {"feature_count": 30, "kernel": Gaussian(bandwidth=1.7), "schedule": schedule}
+    settings = {
+        "feature_count": 30,
+        "kernel": Gaussian(bandwidth=1.7),
+        "schedule": schedule,
+        "regularization": 0.5,
+    }
     learner, parent = RRF(scale_rate=0.0, **settings), FOGD(**settings)
     scores = learner.step(learner.init(4), X, y)
     np.testing.assert_allclose(scores, parent.step(parent.init(4), X, y), atol=1e-12)
@@ -86,7 +91,7 @@ def test_features_that_say_nothing_are_faded_out():
     generator = np.random.default_rng(0)
     X = generator.uniform(-1, 1, (4000, 6))
     y = np.where(X[:, 0] ** 2 + X[:, 1] ** 2 < 2 / 3, 1.0, -1.0)
-    learner = RRF(feature_count=100)
+    learner = RRF(feature_count=100, scale_rate=0.01)
     state = learner.init(6)
     scores = learner.step(state, X, y)
     assert state.log_scales[:2].min() > state.log_scales[2:].max()
@@ -97,7 +102,7 @@ def test_features_that_say_nothing_are_faded_out():
 
 def test_one_event_far_out_does_not_spoil_the_scales():
     X, y = rings(4000, dim=5, seed=1)
-    learner = RRF(feature_count=100)
+    learner = RRF(feature_count=100, scale_rate=0.01)
     expected = learner.step(learner.init(5), X, y)
     X[1500] *= 1e6
     scores = learner.step(learner.init(5), X, y)
