@@ -47,10 +47,11 @@ def dumps(learner: Learner | FeatureMap, state: Any) -> bytes:
     """
     arrays = []
     contents = []
-    for name, (_axes, scalar_type) in array_axes(type(state)).items():
+    for name, axes in array_axes(type(state)).items():
+        little_endian = axes.scalar_type.newbyteorder("<")
         held = used(state, name)
-        arrays.append([name, scalar_type.newbyteorder("<").str, held.shape])
-        contents.append(held.astype(scalar_type.newbyteorder("<"), copy=False).tobytes())
+        arrays.append([name, little_endian.str, held.shape])
+        contents.append(held.astype(little_endian, copy=False).tobytes())
     header = msgspec.msgpack.encode(
         {"config": learner.describe(), "numbers": _numbers(state), "arrays": arrays}
     )
@@ -136,7 +137,7 @@ def _fill(
         lengths["outputs"] = learner.task.outputs
     stored = {name: (dtype, tuple(shape)) for name, dtype, shape in header["arrays"]}
     begin = 0
-    for name, (axes, scalar_type) in array_axes(type(state)).items():
+    for name, axes in array_axes(type(state)).items():
         dtype, shape = stored[name]
         for axis, length in zip(axes, shape, strict=True):
             expected = axis if isinstance(axis, int) else lengths.setdefault(axis, length)
@@ -147,6 +148,6 @@ def _fill(
         count = int(np.prod(shape))
         values = np.frombuffer(contents, dtype=dtype, count=count, offset=begin)
         begin += values.nbytes
-        setattr(state, name, values.astype(scalar_type).reshape(shape))
+        setattr(state, name, values.astype(axes.scalar_type).reshape(shape))
     if begin != len(contents):
         raise SnapshotError(f"the snapshot has {len(contents) - begin} bytes too many")

@@ -10,7 +10,7 @@ grows by doubling.
 """
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,29 +30,31 @@ AnyState = TypeVar("AnyState", bound=State)
 
 
 class Axes(tuple[str | int, ...]):
-    """The axes of an array field: each is a length or the name of one."""
+    """The axes of an array field, each a length or the name of one, and what it is made of."""
 
-    def __new__(cls, *axes: str | int) -> "Axes":
+    scalar_type: "np.dtype[Any]"
+
+    def __new__(cls, *axes: str | int, scalar_type: type[np.generic] = np.float64) -> "Axes":
         """Axes("dim", "size") for what a tuple would take as (("dim", "size"),)."""
-        return super().__new__(cls, axes)
+        made = super().__new__(cls, axes)
+        made.scalar_type = np.dtype(scalar_type)
+        return made
 
 
-ArrayFields = dict[str, tuple[Axes, "np.dtype[Any]"]]
-
-_known: dict[type[State], ArrayFields] = {}
+_known: dict[type[State], dict[str, Axes]] = {}
 
 
-def array_axes(state_type: type[State]) -> ArrayFields:
-    """The array fields of a state: axes and type of each."""
+def array_axes(state_type: type[State]) -> dict[str, Axes]:
+    """The array fields of a state."""
     if state_type in _known:
         return _known[state_type]
-    found = _known[state_type] = {}
-    for name, hint in get_type_hints(state_type, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            array_type, axes = get_args(hint)
-            scalar_type = get_args(get_args(array_type)[1])[0]
-            found[name] = (axes, np.dtype(scalar_type))
-    return found
+    hints = get_type_hints(state_type, include_extras=True)
+    _known[state_type] = {
+        name: next(item for item in hint.__metadata__ if isinstance(item, Axes))
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+    }
+    return _known[state_type]
 
 
 def allocate(state_type: type[AnyState], *, dim: int, **lengths: int) -> AnyState:
@@ -62,9 +64,9 @@ def allocate(state_type: type[AnyState], *, dim: int, **lengths: int) -> AnyStat
     values: dict[str, Any] = {}
     for item in fields(state_type):
         if item.name in arrays:
-            axes, scalar_type = arrays[item.name]
+            axes = arrays[item.name]
             shape = [axis if isinstance(axis, int) else known.get(axis, 0) for axis in axes]
-            values[item.name] = np.zeros(shape, dtype=scalar_type)
+            values[item.name] = np.zeros(shape, dtype=axes.scalar_type)
         else:
             values[item.name] = 0.0 if item.type is float else known.get(item.name, 0)
     return state_type(**values)
@@ -72,7 +74,7 @@ def allocate(state_type: type[AnyState], *, dim: int, **lengths: int) -> AnyStat
 
 def make_room(state: State, budget: int | None) -> None:
     """Double the room along the axis "size", up to the budget."""
-    for name, (axes, scalar_type) in array_axes(type(state)).items():
+    for name, axes in array_axes(type(state)).items():
         if "size" not in axes:
             continue
         held = getattr(state, name)
@@ -82,13 +84,13 @@ def make_room(state: State, budget: int | None) -> None:
             room if axis == "size" else length
             for axis, length in zip(axes, held.shape, strict=True)
         ]
-        grown = np.zeros(shape, dtype=scalar_type)
+        grown = np.zeros(shape, dtype=axes.scalar_type)
         grown[tuple(slice(length) for length in held.shape)] = held
         setattr(state, name, grown)
 
 
 def used(state: Any, name: str) -> NDArray[Any]:
     """The part of an array that is in use."""
-    axes, _scalar_type = array_axes(type(state))[name]
+    axes = array_axes(type(state))[name]
     held: NDArray[Any] = getattr(state, name)
     return held[tuple(slice(state.size) if axis == "size" else slice(None) for axis in axes)]

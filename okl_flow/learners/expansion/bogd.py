@@ -42,7 +42,7 @@ class BOGDState(Expansion):
     """The examples kept, their norms, and the generator that picks the one to go."""
 
     norms: Annotated[Array, Axes("size")]  # sqrt(K(x, x)) of each example
-    words: Annotated[Words, Axes(WORDS)]  # the random generator
+    words: Annotated[Words, Axes(WORDS, scalar_type=np.uint64)]  # the random generator
     learned: int  # events that came with a label
 
 

@@ -35,7 +35,7 @@ __all__ = ["RBP", "RBPState"]
 class RBPState(Expansion):
     """The examples kept, and the generator that picks the one to go."""
 
-    words: Annotated[Words, Axes(WORDS)]  # the random generator
+    words: Annotated[Words, Axes(WORDS, scalar_type=np.uint64)]  # the random generator
 
 
 @final

@@ -47,7 +47,9 @@ class DualSGDState(Expansion):
     All weights are kept without the factor 1 / (regularization * learned) of the scores.
     """
 
-    arrivals: Annotated[_INTS, Axes("size")]  # `learned` when each example came
+    arrivals: Annotated[
+        _INTS, Axes("size", scalar_type=np.int64)
+    ]  # `learned` when each example came
     feature_weights: Annotated[Array, Axes("outputs", "features")]  # w, cosines first
     learned: int  # events that came with a label
 
