@@ -27,7 +27,7 @@ check: $(READY) ## format, lint, types, tests and the examples in the documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 format: $(READY) ## put the code into shape
 	$(BIN)/ruff format .

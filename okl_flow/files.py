@@ -210,7 +210,7 @@ def _opened(path: str) -> Iterator[Stream]:
             gzipped = buffered.peek(len(_GZIP)).startswith(_GZIP)
         yield gzip.GzipFile(fileobj=buffered) if gzipped else buffered
     finally:
-        if path == "-":
-            buffered.detach()
-        else:
+        if path != "-":
             buffered.close()
+        elif not buffered.closed:  # a reader left half-way may outlive standard input
+            buffered.detach()

@@ -557,3 +557,12 @@ def test_numbers_are_those_of_python(tmp_path):
         source = open_source(written(tmp_path, name, text))
         source.scan()
         np.testing.assert_array_equal(read(source)[0], values)
+
+
+def test_a_reader_left_half_way_may_outlive_standard_input(monkeypatch):
+    raw = io.BytesIO(b"1 1:2\n-1 1:3\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(raw))
+    batches = open_source("-", dim=1).batches(LabelCoder.of("binary", None), 1)
+    next(batches)
+    raw.close()
+    batches.close()
