@@ -5,6 +5,7 @@ examples lie one per *column*, so that a kernel row, the kernel of one event aga
 them, is computed for many examples side by side.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -38,10 +39,10 @@ class Kernel(Part):
     is_normalized: ClassVar[bool] = False
     """Whether the kernel of every example with itself is 1."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def native(self) -> NativeKernel:
         """The kernel as a native loop takes it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

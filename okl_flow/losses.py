@@ -5,6 +5,7 @@ regression.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -37,10 +38,10 @@ class Loss(Part):
     regresses: ClassVar[bool] = False
     """Whether the loss suits real labels."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def native(self) -> NativeLoss:
         """The loss as a native loop takes it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ names the parameter and its value when it refuses.
 
 import difflib
 import math
+from abc import ABC
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-class Part:
+class Part(ABC):
     """A named choice inside a configuration, with parameters of its own: a kernel, say.
 
     A family of parts is a direct subclass; its members register under their `name`.

@@ -1,6 +1,7 @@
 """Tasks: what the labels of a stream are, and how many scores an event gets."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from okl_flow.native import Array, native
@@ -17,14 +18,14 @@ class Task(Part):
         """Scores per event."""
         return 1
 
+    @abstractmethod
     def first_refused(self, y: Array) -> int:
         """Position of the first label that the task does not know; -1 if there is none."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def labels(self) -> str:
         """The labels of the task, in words."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
