@@ -55,5 +55,5 @@ def write(
     (RESULTS / f"{name}.md").write_text(page)
     with (RESULTS / f"{name}.csv").open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
-    print(f"\n{title}\n{circumstances()}\n\n{text}\n\n{markdown(header, rows)}")
-    print(f"\nwritten to benchmarks/results/{name}.md and {name}.csv")
+    print(page)
+    print(f"written to benchmarks/results/{name}.md and {name}.csv")
