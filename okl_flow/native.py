@@ -27,7 +27,6 @@ __all__ = [
     "first_not_finite",
     "lower_products",
     "native",
-    "scale",
     "shrink_rows",
 ]
 
@@ -208,13 +207,6 @@ def add_scaled(factor: float, a: Array, total: Array, size: int) -> None:
     """total[i] += factor * a[i] for i < size."""
     for i in range(size):
         total[i] += factor * a[i]
-
-
-@native
-def scale(values: Array, factor: float, size: int) -> None:
-    """values[i] *= factor for i < size."""
-    for i in range(size):
-        values[i] *= factor
 
 
 @native
