@@ -6,6 +6,7 @@ it. No figure is typed by hand.
 
 import csv
 import re
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import RESULTS, markdown
@@ -41,6 +42,10 @@ def result(name: str) -> str:
     return page.partition("\n\n")[2].rstrip()
 
 
+def _between(content: str, marks: re.Match[str]) -> str:
+    return marks[1] + content + "\n" + marks[2]
+
+
 def filled(text: str) -> str:
     """The README with every marked place filled in."""
     contents = {
@@ -50,7 +55,7 @@ def filled(text: str) -> str:
     }
     for mark, content in contents.items():
         pattern = rf"(<!-- {mark}: [^>]*-->\n).*?(<!-- end -->)"
-        text, count = re.subn(pattern, lambda m: m[1] + content + "\n" + m[2], text, flags=re.S)  # noqa: B023
+        text, count = re.subn(pattern, partial(_between, content), text, flags=re.S)
         if count != 1:
             raise SystemExit(f"README.md: expected one mark {mark!r}, found {count}")
     return text

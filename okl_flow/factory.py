@@ -30,7 +30,7 @@ def make_learner(learner: str, **settings: Any) -> Learner:
     return _configured(REGISTRY[learner].learner, settings)
 
 
-def make_map(map: str, **settings: Any) -> FeatureMap:  # noqa: A002
+def make_map(map: str, **settings: Any) -> FeatureMap:
     """A feature map by name, from names, numbers and words."""
     if map not in MAPS:
         raise ValueError(f"there is no map {map!r}{nearest(map, MAPS)}; known: {', '.join(MAPS)}")

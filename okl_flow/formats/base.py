@@ -7,6 +7,7 @@ decides: it either finds nothing wrong or raises a DataError that names line and
 
 import math
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -126,7 +127,7 @@ def number_in(text: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-class Parser:
+class Parser(ABC):
     """What the parsers share: how lines become chunks of a size.
 
     `names` are the features' names, where the format has them; `dim` is their number, which is
@@ -136,9 +137,9 @@ class Parser:
     dim: int | None = None
     names: tuple[str, ...] = ()
 
+    @abstractmethod
     def chunks(self, lines: Lines, size: int) -> Iterator[Chunk]:
         """The events of all lines, about `size` at a time."""
-        raise NotImplementedError
 
 
 def rows_max(size: int, width: int) -> int:
