@@ -6,7 +6,7 @@ per user, device or key.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from okl_flow.losses import Hinge, Loss, Square
 from okl_flow.native import Array, first_not_finite
 from okl_flow.parameters import flat
-from okl_flow.state import State, make_room
+from okl_flow.state import State, is_full, make_room
 from okl_flow.tasks import Regression, Task
 
 __all__ = [
@@ -139,18 +139,22 @@ def stepped(
     X: ArrayLike,
     y: ArrayLike,
     learn: Callable[[int, Array, Array, Array], int],
+    most: Mapping[str, int | None] | None = None,
 ) -> Array:
     """Check the events, then let `learn` go through them and fill in their scores.
 
     `learn` takes the number of the event to begin with, the events, their labels and the
     scores, and returns the number of the event that it did not get to: it stops early where
-    the state's arrays need more room.
+    the state's arrays need more room. `most` says how far each axis may grow that does; it is
+    "size", up to the budget, unless told otherwise.
     """
     features, labels = checked_events(learner.task, state, X, y)
     scores = np.empty((features.shape[0], learner.task.outputs))
     t = learn(0, features, labels, scores)
     while t < features.shape[0]:
-        make_room(state, getattr(learner, "budget"))  # noqa: B009
+        for axis, room in (most or {"size": getattr(learner, "budget")}).items():  # noqa: B009
+            if is_full(state, axis):
+                make_room(state, room, axis)
         stopped_at, t = t, learn(t, features, labels, scores)
         assert t > stopped_at, f"{learner.name} does not get past event {t}, with room for it"
     state.seen += features.shape[0]

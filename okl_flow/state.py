@@ -5,8 +5,8 @@ written to a snapshot and read back:
 
     rows: Annotated[Array, Axes("dim", "size")]
 
-The axis "size" counts the examples held: such an array is kept longer than it is used, and
-grows by doubling.
+An axis that is named like a number of the state, "size" above all, is used up to that number:
+such an array may be kept longer than it is used, and grows by doubling.
 """
 
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axes", "State", "allocate", "array_axes", "make_room", "used"]
+__all__ = ["Axes", "State", "allocate", "array_axes", "is_full", "make_room", "used"]
 
 
 @dataclass(slots=True)
@@ -72,17 +72,26 @@ def allocate(state_type: type[AnyState], *, dim: int, **lengths: int) -> AnyStat
     return state_type(**values)
 
 
-def make_room(state: State, budget: int | None) -> None:
-    """Double the room along the axis "size", up to the budget."""
+def is_full(state: State, axis: str = "size") -> bool:
+    """Whether no array that grows along an axis has room left there."""
+    return all(
+        getattr(state, name).shape[axes.index(axis)] == getattr(state, axis)
+        for name, axes in array_axes(type(state)).items()
+        if axis in axes
+    )
+
+
+def make_room(state: State, most: int | None, axis: str = "size") -> None:
+    """Double the room along an axis, up to the most that it may have."""
     for name, axes in array_axes(type(state)).items():
-        if "size" not in axes:
+        if axis not in axes:
             continue
         held = getattr(state, name)
-        room = max(1, 2 * held.shape[axes.index("size")])
-        room = room if budget is None else min(room, budget)
+        room = max(1, 2 * held.shape[axes.index(axis)])
+        room = room if most is None else min(room, most)
         shape = [
-            room if axis == "size" else length
-            for axis, length in zip(axes, held.shape, strict=True)
+            room if along == axis else length
+            for along, length in zip(axes, held.shape, strict=True)
         ]
         grown = np.zeros(shape, dtype=axes.scalar_type)
         grown[tuple(slice(length) for length in held.shape)] = held
@@ -93,4 +102,4 @@ def used(state: Any, name: str) -> NDArray[Any]:
     """The part of an array that is in use."""
     axes = array_axes(type(state))[name]
     held: NDArray[Any] = getattr(state, name)
-    return held[tuple(slice(state.size) if axis == "size" else slice(None) for axis in axes)]
+    return held[tuple(slice(getattr(state, str(axis), None)) for axis in axes)]

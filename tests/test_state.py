@@ -7,7 +7,7 @@ import numpy as np
 
 from okl_flow.native import Array
 from okl_flow.rng import WORDS, Words
-from okl_flow.state import Axes, State, allocate, array_axes, make_room, used
+from okl_flow.state import Axes, State, allocate, array_axes, is_full, make_room, used
 
 
 @dataclass(slots=True)
@@ -57,6 +57,36 @@ def test_without_a_budget_room_has_no_end():
     for _ in range(8):
         make_room(state, None)
     assert state.rows.shape == (1, 128)
+
+
+@dataclass(slots=True)
+class TwoSamples(State):
+    """A state that counts along two axes."""
+
+    rows: Annotated[Array, Axes("dim", "size")]
+    links: Annotated[Array, Axes("others", "size")]
+    size: int
+    others: int
+
+
+def test_each_axis_that_counts_grows_by_itself():
+    state = allocate(TwoSamples, dim=2)
+    assert is_full(state)
+    assert is_full(state, "others")
+    make_room(state, 5)
+    make_room(state, 3, "others")
+    make_room(state, 3, "others")
+    state.others = 1
+    assert state.rows.shape == (2, 1)
+    assert state.links.shape == (2, 1)
+    assert used(state, "links").shape == (1, 0)
+    assert not is_full(state)
+    state.size, state.others = 1, 2
+    assert is_full(state)
+    assert is_full(state, "others")
+    make_room(state, 3, "others")
+    assert state.links.shape == (3, 1)
+    assert used(state, "links").shape == (2, 1)
 
 
 def test_only_what_is_in_use_is_used():
