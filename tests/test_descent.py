@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from okl_flow.descent import gradient_step, move
+from okl_flow import Gaussian, streams
+from okl_flow.descent import gradient_step, learn_examples, move
 from okl_flow.losses import Hinge, Square
+from okl_flow.rates import native_rate
 from tests import plain
 
 
@@ -33,3 +35,26 @@ def test_several_classes_step_one_against_the_rest():
         Hinge().native, np.zeros(3), 1.0, 0.1, 0.0, weights, np.array([1.0, 2.0]), np.empty(3)
     )
     np.testing.assert_allclose(weights, [[-0.1, -0.2], [0.1, 0.2], [-0.1, -0.2]])
+
+
+@pytest.mark.parametrize(("every", "stored"), [(False, [0, 2]), (True, [0, 1, 2])])
+def test_examples_without_a_loss_are_stored_on_request(every, stored):
+    X, y = np.array([[0.0], [0.0], [9.0]]), np.array([1.0, 1.0, -1.0])
+    rows, weights, scores = np.zeros((1, 8)), np.zeros((1, 8)), np.zeros((3, 1))
+    t, size, learned = learn_examples(
+        0, X, y, scores, Gaussian().native, rows, weights, 0, 0,
+        Hinge().native, native_rate("constant", 1.0), 0.0, every,
+    )  # fmt: skip
+    assert (t, size, learned) == (3, len(stored), 3)
+    np.testing.assert_array_equal(rows[0, :size], X[stored, 0])
+    assert weights[0, :size].tolist() == ([1.0, 0.0, -1.0] if every else [1.0, -1.0])
+
+
+def test_examples_are_learned_as_long_as_there_is_room():
+    X, y = streams.rings(20, dim=2)
+    rows, weights, scores = np.zeros((2, 5)), np.zeros((1, 5)), np.zeros((20, 1))
+    t, size, learned = learn_examples(
+        3, X, y, scores, Gaussian().native, rows, weights, 0, 7,
+        Square().native, native_rate("constant", 0.1), 0.0, False,
+    )  # fmt: skip
+    assert (t, size, learned) == (8, 5, 12)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.approximation.nystrom import check_rank, nystrom_projection
-from okl_flow.descent import gradient_step
+from okl_flow.descent import gradient_step, learn_examples
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_matrix, kernel_row
 from okl_flow.learner import (
     Learner,
@@ -26,17 +26,15 @@ from okl_flow.learner import (
 )
 from okl_flow.linalg import lower_factor
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, lower_products, native, shrink_rows
+from okl_flow.native import Array, lower_products, native
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.state import Axes, allocate
 from okl_flow.support import (
     Expansion,
-    descend,
     expand,
     expansion_bytes_max,
     expansion_score,
-    put,
 )
 from okl_flow.tasks import Binary, Task
 
@@ -127,7 +125,7 @@ class NOGD(Learner):
 
         def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
             if state.rank == 0:
-                t, state.size, state.learned = _learn_examples(
+                t, state.size, state.learned = learn_examples(
                     t,
                     features,
                     labels,
@@ -140,6 +138,7 @@ class NOGD(Learner):
                     self.loss.native,
                     rate,
                     self.regularization,
+                    False,
                 )
                 if state.size < self.budget:
                     return t
@@ -166,38 +165,6 @@ class NOGD(Learner):
         """The most bytes that the arrays of one state can take."""
         projection = self.budget * (self.rank or self.budget)
         return expansion_bytes_max(dim, self.task.outputs, self.budget, besides=projection)
-
-
-@native
-def _learn_examples(
-    t: int,
-    X: Array,
-    y: Array,
-    scores: Array,
-    kernel: NativeKernel,
-    rows: Array,
-    weights: Array,
-    size: int,
-    learned: int,
-    loss: NativeLoss,
-    rate: NativeRate,
-    lam: float,
-) -> tuple[int, int, int]:
-    """Go through the events of stage one from t on, as far as there is room."""
-    row = np.empty(rows.shape[1])
-    weight = np.empty(weights.shape[0])
-    while t < X.shape[0] and size < rows.shape[1]:
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
-        if not math.isnan(y[t]):
-            learned += 1
-            eta = rate_at(rate, learned)
-            shrink_rows(weights, 1.0 - eta * lam, size)
-            if descend(loss, scores[t], y[t], eta, weight):
-                put(rows, weights, size, X[t], weight)
-                size += 1
-        t += 1
-    return t, size, learned
 
 
 @native
