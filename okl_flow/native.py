@@ -26,6 +26,7 @@ __all__ = [
     "exponentials",
     "first_not_finite",
     "lower_products",
+    "matrix_products",
     "native",
     "shrink_rows",
 ]
@@ -169,35 +170,48 @@ def lower_products(lines: Array, count: int, matrix: Array, out: Array) -> None:
 
     Four lines at a time read the matrix together; how many there are changes no bit.
     """
-    fours = count - count % 4
-    for e in range(0, fours, 4):
-        _fill_lines(lines, e, True, matrix, out)
-    for e in range(fours, count):
-        _fill_lines(lines, e, False, matrix, out)
+    _fill_products(lines, count, True, matrix, out)
 
 
 @native
-def _fill_lines(lines: Array, e: int, four: bool, matrix: Array, out: Array) -> None:
-    """Fill in one line of `lower_products` or four, tile after tile."""
+def matrix_products(lines: Array, count: int, matrix: Array, out: Array) -> None:
+    """out[e] = lines[e] @ matrix for e < count, by the same tiles as `lower_products`."""
+    _fill_products(lines, count, False, matrix, out)
+
+
+@native
+def _fill_products(lines: Array, count: int, lower: bool, matrix: Array, out: Array) -> None:
+    fours = count - count % 4
+    for e in range(0, fours, 4):
+        _fill_lines(lines, e, True, lower, matrix, out)
+    for e in range(fours, count):
+        _fill_lines(lines, e, False, lower, matrix, out)
+
+
+@native
+def _fill_lines(lines: Array, e: int, four: bool, lower: bool, matrix: Array, out: Array) -> None:
+    """Fill in one line of products or four, tile after tile."""
     size, width = matrix.shape
     c = 0
     while c + _WIDE <= width:
+        begin = c if lower else 0
         if four:
-            _four_wide(lines, e, matrix, c, size, c, out)
+            _four_wide(lines, e, matrix, begin, size, c, out)
         else:
-            _one_wide(lines, e, matrix, c, size, c, out)
+            _one_wide(lines, e, matrix, begin, size, c, out)
         c += _WIDE
     while c < width and width >= LANES:
         c = min(c, width - LANES)  # the last tile may overlap the one before it
+        begin = c if lower else 0
         if four:
-            _four_narrow(lines, e, matrix, c, size, c, out)
+            _four_narrow(lines, e, matrix, begin, size, c, out)
         else:
-            _one_narrow(lines, e, matrix, c, size, c, out)
+            _one_narrow(lines, e, matrix, begin, size, c, out)
         c += LANES
     for column in range(c, width):
         for line in range(e, e + 4 if four else e + 1):
             total = 0.0
-            for i in range(column, size):
+            for i in range(column if lower else 0, size):
                 total += lines[line, i] * matrix[i, column]
             out[line, column] = total
 

@@ -129,14 +129,17 @@ def test_a_changed_helper_makes_its_callers_stale(tmp_path):
 
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 16, 23, 24, 25, 50, 100])
 @pytest.mark.parametrize("more", [0, 3])
-def test_lower_products_are_sums_in_turn(width, more):
+@pytest.mark.parametrize("lower", [True, False])
+def test_products_are_sums_in_turn(width, more, lower):
     generator = np.random.default_rng(width)
     size = width + more
-    matrix = np.tril(generator.standard_normal((size, width)))
+    matrix = generator.standard_normal((size, width))
+    matrix = np.tril(matrix) if lower else matrix
+    fill = native.lower_products if lower else native.matrix_products
     lines = generator.standard_normal((7, size))
     for count in range(8):
         out = np.full((7, width), np.nan)
-        native.lower_products(lines, count, matrix, out)
+        fill(lines, count, matrix, out)
         expected = np.zeros((count, width))
         for i in range(size):
             expected += lines[:count, i : i + 1] * matrix[i]
