@@ -13,7 +13,13 @@ from benchmarks.report import RESULTS, markdown
 from okl_flow.registry import REGISTRY
 
 README = Path(__file__).parents[1] / "README.md"
-GROUPS = {"expansion": "examples", "feature_map": "features", "linear": "weights"}
+GROUPS = {
+    "expansion": "examples",
+    "feature_map": "features",
+    "second_order": "curvature",
+    "kernel_choice": "examples, kernel",
+    "linear": "weights",
+}
 
 
 def learners() -> str:

@@ -22,10 +22,12 @@ __all__ = [
     "Linear",
     "NativeKernel",
     "Polynomial",
+    "gaussian_of",
     "kernel_at",
     "kernel_matrix",
     "kernel_row",
     "products",
+    "squared_distances",
 ]
 
 NativeKernel = tuple[int, float, float]
@@ -117,7 +119,13 @@ class Linear(Kernel, name="linear"):
 
 
 @native
-def _squared_distances(rows: Array, size: int, x: Array, out: Array) -> None:
+def gaussian_of(gamma: float) -> NativeKernel:
+    """The gaussian kernel exp(-gamma |x - z|^2), for a loop that chooses gamma itself."""
+    return _GAUSSIAN, -gamma, 0.0
+
+
+@native
+def squared_distances(rows: Array, size: int, x: Array, out: Array) -> None:
     """out[i] = |x - rows[:, i]|^2, four features a round."""
     for i in range(size):
         out[i] = 0.0
@@ -180,7 +188,7 @@ def kernel_row(kernel: NativeKernel, rows: Array, size: int, x: Array, out: Arra
     """out[i] = kernel of x and the stored example rows[:, i], for i < size."""
     code, first, second = kernel
     if code == _GAUSSIAN:
-        _squared_distances(rows, size, x, out)
+        squared_distances(rows, size, x, out)
         exponentials(first, out, size)
     elif code == _LAPLACIAN:
         _absolute_distances(rows, size, x, out)
