@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format bench accuracy golden clean
+.PHONY: help test check format bench accuracy soak golden clean
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,9 @@ bench: $(READY) ## measure the learners' speed, into benchmarks/results/
 
 accuracy: $(READY) ## the README's table of mistake rates, from the files in DATA
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --plain
+
+soak: $(READY) ## ten million events through every bounded learner, into benchmarks/results/
+	$(BIN)/python -m benchmarks.soak
 
 golden: $(READY) ## write the golden snapshots that a new learner or format lacks
 	$(BIN)/python -m tests.golden

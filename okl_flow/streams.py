@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from okl_flow.native import Array
 
-__all__ = ["abrupt", "many_users", "rings", "rotating", "waves"]
+__all__ = ["abrupt", "many_users", "rings", "rotating", "wandering", "waves"]
 
 
 def rings(count: int, *, dim: int = 2, noise: float = 0.05, seed: int = 0) -> tuple[Array, Array]:
@@ -49,6 +49,24 @@ def abrupt(
     """`rings` whose classes change places after every `every` events."""
     X, y = rings(count, dim=dim, noise=noise, seed=seed)
     return X, np.where(np.arange(count) // every % 2 == 0, y, -y)
+
+
+def wandering(
+    count: int, *, dim: int = 2, period: int = 20_000, noise: float = 0.05, seed: int = 0
+) -> tuple[Array, Array]:
+    """Events that travel: the cloud of examples goes round a circle once in `period` events.
+
+    The classes quarter the cloud around its middle, in the plane of the first two features, so
+    that the label of a place changes while the cloud goes over it.
+    """
+    generator = np.random.default_rng(seed)
+    angle = 2.0 * np.pi * np.arange(count) / period
+    offset = generator.uniform(-1.0, 1.0, (count, dim))
+    X = offset.copy()
+    X[:, 0] += 3.0 * np.cos(angle)
+    X[:, 1] += 3.0 * np.sin(angle)
+    y = np.where(offset[:, 0] * offset[:, 1] >= 0.0, 1.0, -1.0)
+    return X, _turned(y, noise, generator)
 
 
 def waves(count: int, *, dim: int = 2, noise: float = 0.05, seed: int = 0) -> tuple[Array, Array]:

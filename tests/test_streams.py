@@ -5,7 +5,7 @@ import pytest
 
 from okl_flow import streams
 
-STREAMS = [streams.rings, streams.rotating, streams.abrupt, streams.waves]
+STREAMS = [streams.rings, streams.rotating, streams.abrupt, streams.wandering, streams.waves]
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -19,7 +19,9 @@ def test_a_seed_decides_all(stream):
     assert not np.array_equal(X, other[0])
 
 
-@pytest.mark.parametrize("stream", [streams.rings, streams.rotating, streams.abrupt])
+@pytest.mark.parametrize(
+    "stream", [streams.rings, streams.rotating, streams.abrupt, streams.wandering]
+)
 def test_classes_are_balanced_and_noise_is_as_said(stream):
     X, clean = stream(10_000, noise=0.0, seed=1)
     _, noisy = stream(10_000, noise=0.1, seed=1)
@@ -41,6 +43,14 @@ def test_abrupt_changes_sides():
     steady = streams.rings(4000, noise=0.0, seed=1)[1]
     agreement = (y == steady).reshape(4, 1000).mean(axis=1)
     assert agreement.tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_wandering_travels_and_takes_its_classes_with_it():
+    X, y = streams.wandering(4000, dim=3, period=4000, noise=0.0, seed=1)
+    middles = [X[begin : begin + 40, :2].mean(axis=0) for begin in (0, 1000, 2000)]
+    np.testing.assert_allclose(middles, [[3, 0], [0, 3], [-3, 0]], atol=0.4)
+    offset = X[:20, :2] - [3, 0]
+    assert (y[:20] == np.where(offset[:, 0] * offset[:, 1] >= 0, 1, -1)).mean() > 0.9
 
 
 def test_users_disagree():

@@ -1,0 +1,125 @@
+"""Ten million events of a stream that travels, through every learner that is bounded.
+
+`python -m benchmarks.soak` prints for each learner whether its memory stayed flat, what its
+factors and sketches have drifted by, and its mistakes at the beginning and at the end.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report import write
+from okl_flow import Learner, make_learner, streams
+from okl_flow.kernels import kernel_matrix
+from okl_flow.native import Array
+from okl_flow.registry import REGISTRY
+from okl_flow.state import array_axes
+
+__all__ = ["Soaked", "residuals", "soak"]
+
+EVENTS = 10_000_000
+CHUNK = 100_000  # a whole number of periods of the stream
+DIM = 2
+SETTINGS: dict[str, dict[str, Any]] = {}
+"""What a learner is given beside the settings that the registry has it learn with."""
+
+
+@dataclass(slots=True)
+class Soaked:
+    """What a learner looked like from chunk to chunk."""
+
+    learner: Learner
+    mistakes: list[float]  # share, a chunk each
+    state_bytes: list[int]
+    residuals: list[dict[str, float]]
+    seconds: float
+
+    @property
+    def drift(self) -> dict[str, float]:
+        """The largest of each residual."""
+        return {name: max(own[name] for own in self.residuals) for name in self.residuals[0]}
+
+
+def soak(name: str, events: int, *, chunk: int = CHUNK) -> Soaked:
+    """Run a learner through so many events, and look at it after each chunk."""
+    row = REGISTRY[name]
+    learner = make_learner(name, **{**row.settings, **row.learning, **SETTINGS.get(name, {})})
+    state = learner.init(DIM, seed=1)
+    soaked = Soaked(learner, [], [], [], 0.0)
+    for X, y in _chunks(events, chunk):
+        begin = time.perf_counter()
+        scores = learner.step(state, X, y)
+        soaked.seconds += time.perf_counter() - begin
+        assert np.isfinite(scores).all(), f"{name}: a score is not finite"
+        soaked.mistakes.append(float(np.mean(scores * y <= 0.0)))
+        held = [getattr(state, array) for array in array_axes(type(state))]
+        soaked.state_bytes.append(sum(array.nbytes for array in held))
+        soaked.residuals.append(residuals(learner, state))
+    return soaked
+
+
+def _chunks(events: int, chunk: int) -> Iterator[tuple[Array, Array]]:
+    for seed in range(events // chunk):
+        yield streams.wandering(chunk, dim=DIM, seed=seed)
+
+
+def residuals(learner: Learner, state: Any) -> dict[str, float]:
+    """How far the matrices that a learner keeps up are from what they stand for."""
+    found: dict[str, float] = {}
+    for name, residual in _RESIDUALS.items():
+        if name in array_axes(type(state)):
+            found |= residual(learner, state)
+    return found
+
+
+def _of_factor(learner: Any, state: Any) -> dict[str, float]:
+    factor = np.tril(state.factor[: state.size, : state.size])
+    gram = kernel_matrix(learner.kernel.native, state.rows, state.size)
+    return {"LL' - K": float(np.abs(factor @ factor.T - gram).max(initial=0.0))}
+
+
+_RESIDUALS: dict[str, Callable[[Any, Any], dict[str, float]]] = {"factor": _of_factor}
+
+
+def main() -> None:
+    """Soak the learners named, or all that are bounded, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="learners; all that are bounded by default")
+    parser.add_argument("--events", type=int, default=EVENTS)
+    options = parser.parse_args()
+    rows = []
+    for name in options.names or REGISTRY:
+        soaked = soak(name, options.events)
+        tenth = max(1, len(soaked.mistakes) // 10)
+        drift = ", ".join(f"{key} {value:.1e}" for key, value in soaked.drift.items())
+        rows.append(
+            [
+                name,
+                f"{1e6 * soaked.seconds / options.events:.2f}",
+                f"{soaked.state_bytes[0]}",
+                f"{soaked.state_bytes[-1]}",
+                f"{100 * np.mean(soaked.mistakes[:tenth]):.2f}",
+                f"{100 * np.mean(soaked.mistakes[-tenth:]):.2f}",
+                drift or "-",
+            ]
+        )
+        print(" ".join(rows[-1]), flush=True)
+    if not options.names:
+        write(
+            "soak",
+            "Endless streams",
+            f"{options.events} events of `streams.wandering` in {DIM} features: the cloud of "
+            "examples goes round once in 20,000 events, so whatever is stored is soon out of "
+            "place. Array bytes after the first chunk and after the last; mistakes in the first "
+            "tenth and in the last; the largest that any residual was at the end of a chunk.",
+            ["learner", "µs", "bytes, first", "last", "mistakes, %, first", "last", "residuals"],
+            rows,
+        )
+
+
+if __name__ == "__main__":
+    main()
