@@ -1,0 +1,105 @@
+"""Projection of an example onto a few others, which may be copies of each other or nearly so.
+
+The coefficients are K^+ k, with K the kernel matrix of the few, K^+ its pseudo-inverse and k
+their kernel with the example. K has ones on its diagonal.
+"""
+
+import math
+
+import numpy as np
+
+from okl_flow.factor import solve_lower, solve_upper
+from okl_flow.native import Array, add_scaled, dot, native
+
+__all__ = ["project", "projection_space"]
+
+# A matrix of n lines with ones on its diagonal has its smallest eigenvalue above det / e: the
+# product of the others is at most (n / (n - 1))^(n - 1). With a determinant above this number
+# all eigenvalues count, and a Cholesky factor finds the coefficients to some 1e-10.
+_DETERMINANT_SMALLEST = 1e-5
+
+# Eigenvalues up to this share of the largest are taken for 0.
+_EIGENVALUE_FLOOR = 1e-10
+
+# Each round of rotations squares what is left beside the diagonal: six do for round-off.
+_ROUNDS_MOST = 30
+_NOTHING_LEFT = 1e-32
+
+
+def projection_space(count: int) -> Array:
+    """Room for `project` to work in, with up to `count` examples."""
+    return np.empty((3, count, count))
+
+
+@native
+def project(gram: Array, count: int, row: Array, coefficients: Array, space: Array) -> float:
+    """Fill in the coefficients. Returns row' K^+ row, the part of K(x, x) that the few span."""
+    if _factorize(gram, count, space[0]):
+        spanned = float(solve_lower(space[0], count, row, space[1, 0]))
+        solve_upper(space[0], count, space[1, 0], coefficients)
+        return spanned
+    values, vectors = space[0], space[1]
+    for i in range(count):
+        for j in range(count):
+            values[i, j] = gram[i, j]
+            vectors[i, j] = 1.0 if i == j else 0.0
+    _diagonalize(values, vectors, count)
+    largest = 0.0
+    for i in range(count):
+        largest = max(largest, values[i, i])
+        coefficients[i] = 0.0
+    spanned = 0.0
+    for i in range(count):
+        if values[i, i] > _EIGENVALUE_FLOOR * largest:
+            along = dot(vectors[i], row, count)
+            add_scaled(along / values[i, i], vectors[i], coefficients, count)
+            spanned += along * (along / values[i, i])
+    return spanned
+
+
+@native
+def _factorize(gram: Array, count: int, factor: Array) -> bool:
+    """L with L L' = gram; whether the matrix is far enough from a singular one."""
+    determinant = 1.0
+    for i in range(count):
+        for j in range(i):
+            factor[i, j] = (gram[i, j] - dot(factor[i], factor[j], j)) / factor[j, j]
+        rest = gram[i, i] - dot(factor[i], factor[i], i)
+        determinant *= rest
+        if not (rest > 0.0 and determinant > _DETERMINANT_SMALLEST):
+            return False
+        factor[i, i] = math.sqrt(rest)
+    return True
+
+
+@native
+def _diagonalize(values: Array, vectors: Array, count: int) -> None:
+    """Jacobi's rotations: the eigenvalues on the diagonal, their vectors in the lines."""
+    for _ in range(_ROUNDS_MOST):
+        beside = 0.0
+        for i in range(count):
+            beside += dot(values[i], values[i], i)
+        if beside <= _NOTHING_LEFT * count:
+            return
+        for p in range(count):
+            for q in range(p + 1, count):
+                if values[p, q] != 0.0:
+                    _rotate(values, vectors, count, p, q)
+
+
+@native
+def _rotate(values: Array, vectors: Array, count: int, p: int, q: int) -> None:
+    """Turn lines and columns p and q so that values[p, q] becomes 0."""
+    theta = (values[q, q] - values[p, p]) / (2.0 * values[p, q])
+    tangent = math.copysign(1.0, theta) / (abs(theta) + math.sqrt(theta * theta + 1.0))
+    cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
+    sine = tangent * cosine
+    for i in range(count):
+        a, b = values[i, p], values[i, q]
+        values[i, p], values[i, q] = cosine * a - sine * b, sine * a + cosine * b
+    for i in range(count):
+        a, b = values[p, i], values[q, i]
+        values[p, i], values[q, i] = cosine * a - sine * b, sine * a + cosine * b
+        a, b = vectors[p, i], vectors[q, i]
+        vectors[p, i], vectors[q, i] = cosine * a - sine * b, sine * a + cosine * b
+    values[p, q] = values[q, p] = 0.0
