@@ -104,12 +104,16 @@ def _expansion_scores(
     return scores
 
 
-def expansion_score(learner: Any, state: Expansion, X: ArrayLike) -> Array:
-    """What `score` of a learner is whose state is an expansion."""
+def expansion_score(
+    learner: Any, state: Expansion, X: ArrayLike, kernel: NativeKernel | None = None
+) -> Array:
+    """What `score` of a learner is whose state is an expansion.
+
+    In the learner's kernel, or in the one that its state has come to.
+    """
     features = checked_features(state, X)
-    scores = _expansion_scores(
-        learner.kernel.native, state.rows, state.weights, state.size, features
-    )
+    kernel = learner.kernel.native if kernel is None else kernel
+    scores = _expansion_scores(kernel, state.rows, state.weights, state.size, features)
     return shaped(learner.task, scores)
 
 
