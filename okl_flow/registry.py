@@ -20,6 +20,7 @@ from okl_flow.learners.feature_map.dual_sgd import DualSGD
 from okl_flow.learners.feature_map.fogd import FOGD
 from okl_flow.learners.feature_map.nogd import NOGD
 from okl_flow.learners.feature_map.rrf import RRF
+from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 
 __all__ = ["MAPS", "REGISTRY", "Limit", "Row"]
@@ -231,6 +232,31 @@ REGISTRY: dict[str, Row] = {
                     tuple({"scale_rate": rate} for rate in (0.01, 0.001, 0.0)),
                     "fogd",
                     {"feature_count": 200},
+                ),
+            ),
+        ),
+        Row(
+            OKSSIL,
+            paper="Zhang and Liao, 2020",
+            memory="budget * dim",
+            cost="budget * dim, and sample_size^3 after a loss",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.1, 0.175),
+            alternatives={
+                "bandwidth_rate_min": (0.1,),
+                "bandwidth_min": (0.99,),
+                "bandwidth_max": (1.01,),
+            },
+            limits=(
+                Limit(
+                    tuple(
+                        {"budget": 400, "bandwidth_rate": rate, "bandwidth_rate_min": 0.0}
+                        for rate in (0.1, 0.01, 0.0)
+                    ),
+                    "kogd",
+                    {},
                 ),
             ),
         ),

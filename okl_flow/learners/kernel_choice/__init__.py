@@ -1,0 +1,1 @@
+"""Learners that choose their kernel."""
