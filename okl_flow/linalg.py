@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from okl_flow.native import Array
 
-__all__ = ["eigenpairs", "lower_factor"]
+__all__ = ["eigenpairs", "lower_factor", "pseudo_inverse", "ridge_fit"]
 
 _one_thread = threadpool_limits(limits=1, user_api="blas")
 
@@ -40,3 +40,32 @@ def lower_factor(matrix: Array) -> Array:
     """
     upper = scipy.linalg.qr(matrix.T, mode="r", check_finite=False)[0]
     return np.ascontiguousarray(upper.T)
+
+
+def pseudo_inverse(matrix: Array, rank: int, share_smallest: float) -> Array:
+    """The Moore-Penrose inverse of the nearest matrix of a rank at most.
+
+    Singular values below a share of the largest count for none.
+    """
+    left, values, right = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
+    kept = min(int(np.sum(values > share_smallest * values[0])), rank)
+    inverse: Array = (right[:kept].T / values[:kept]) @ left[:, :kept].T
+    return inverse
+
+
+def ridge_fit(features: Array, targets: Array, share: float) -> Array:
+    """Weights, a column per column of targets, with features @ weights near the targets.
+
+    They minimise |features @ weights - targets|^2 + ridge |weights|^2, where the ridge is a
+    share of the mean square of a feature's column. Features of zeros get weights of zeros.
+    """
+    count = features.shape[1]
+    ridge = share * float(np.sum(features * features)) / count
+    if ridge == 0.0:
+        return np.zeros((count, targets.shape[1]))
+    stacked = np.vstack([features, np.sqrt(ridge) * np.eye(count)])
+    orthonormal, upper = scipy.linalg.qr(stacked, mode="economic", check_finite=False)
+    weights: Array = scipy.linalg.solve_triangular(
+        upper, orthonormal[: features.shape[0]].T @ targets, check_finite=False
+    )
+    return weights

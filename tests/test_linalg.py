@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from okl_flow.linalg import eigenpairs, lower_factor
+from okl_flow.linalg import eigenpairs, lower_factor, pseudo_inverse, ridge_fit
 
 THREADS = """
 import numpy, scipy.linalg, threadpoolctl
@@ -64,3 +64,33 @@ def test_the_lower_factor_has_the_same_square_and_nothing_above_the_diagonal(sha
     assert lower.flags.c_contiguous
     np.testing.assert_allclose(lower @ lower.T, matrix @ matrix.T, atol=1e-13)
     assert (np.triu(lower, 1) == 0.0).all()
+
+
+@pytest.mark.parametrize("shape", [(9, 6), (6, 9), (6, 6), (1, 1)])
+@pytest.mark.parametrize("rank", [1, 4, 10])
+def test_the_pseudo_inverse_is_that_of_the_nearest_matrix_of_the_rank(shape, rank):
+    matrix = np.random.default_rng(0).standard_normal(shape)
+    U, s, V = np.linalg.svd(matrix, full_matrices=False)
+    nearest = U[:, :rank] * s[:rank] @ V[:rank]
+    expected = np.linalg.pinv(nearest, rcond=1e-10)
+    np.testing.assert_allclose(pseudo_inverse(matrix, rank, 0.0), expected, atol=1e-12)
+
+
+def test_singular_values_that_are_too_small_count_for_none():
+    inverse = pseudo_inverse(np.diag([4.0, 2.0, 1.0]), 3, 0.3)
+    np.testing.assert_allclose(inverse, np.diag([0.25, 0.5, 0.0]), atol=1e-15)
+
+
+@pytest.mark.parametrize("lines", [12, 3])
+def test_the_ridge_fit_is_where_its_slope_is_zero(lines):
+    generator = np.random.default_rng(1)
+    features, targets = generator.standard_normal((lines, 5)), generator.standard_normal((lines, 2))
+    weights = ridge_fit(features, targets, 0.1)
+    ridge = 0.1 * np.mean(np.sum(features**2, axis=0))
+    slope = features.T @ (features @ weights - targets) + ridge * weights
+    np.testing.assert_allclose(slope, 0.0, atol=1e-12)
+    np.testing.assert_allclose(ridge_fit(3 * features, targets, 0.1), weights / 3, atol=1e-12)
+
+
+def test_features_of_zeros_get_weights_of_zeros():
+    assert ridge_fit(np.zeros((4, 2)), np.ones((4, 3)), 0.1).tolist() == [[0.0] * 3] * 2
