@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from okl_flow.approximation.feature_map import FeatureMap
+from okl_flow.approximation.irs import IRS
 from okl_flow.approximation.nystrom import IncrementalNystrom
 from okl_flow.approximation.random_features import RandomFourier
 from okl_flow.learner import Learner
@@ -54,7 +55,7 @@ class Row:
 
 
 MAPS: dict[str, type[FeatureMap]] = {
-    feature_map.name: feature_map for feature_map in (IncrementalNystrom, RandomFourier)
+    feature_map.name: feature_map for feature_map in (IncrementalNystrom, IRS, RandomFourier)
 }
 
 REGISTRY: dict[str, Row] = {

@@ -166,3 +166,75 @@ class Fourier:
         """The cosines, then the sines."""
         angles = self.directions @ x
         return np.concatenate([np.cos(angles), np.sin(angles)]) / math.sqrt(len(angles))
+
+
+class Sketched:
+    """The map of incremental sketching, everything made anew whenever it is asked for.
+
+    `owner` is a map or a learner: whoever has the sizes. The landmarks are the first rows.
+    """
+
+    def __init__(self, owner, seed):
+        budget = owner.budget
+        self.generator = Generator(seed)
+        self.kernel = kernel_of(owner.kernel)
+        self.blocks = owner.block_count
+        self.sketch = owner.sketch_size or max(self.blocks, budget * 3 // 4)
+        self.landmarks = owner.landmark_count or math.ceil(budget / 2)
+        self.rank = owner.rank or max(1, min(self.sketch, self.landmarks, int(0.4 * budget)))
+        self.most = owner.stored_rows or 2 * budget
+        self.rows = []
+        self.S = []
+
+    def begin(self, examples):
+        """Draw landmarks and sketches for a full buffer. Returns the new order of the rows."""
+        drawn = list(range(len(examples)))
+        for i in range(self.landmarks):
+            j = i + self.generator.below(len(drawn) - i)
+            drawn[i], drawn[j] = drawn[j], drawn[i]
+        order = sorted(drawn[: self.landmarks]) + sorted(drawn[self.landmarks :])
+        self.rows = [examples[i].copy() for i in order]
+        self.S = [self.entries() for _ in order]
+        return order
+
+    def entries(self):
+        """A row of S_p."""
+        row = np.zeros(self.sketch)
+        length = self.sketch // self.blocks
+        for block in range(self.blocks):
+            column, negative = divmod(self.generator.below(2 * length), 2)
+            row[block * length + column] = (-1) ** negative / math.sqrt(self.blocks)
+        return row
+
+    def take(self, x):
+        """An update round: the oldest row that is no landmark goes when there is no room."""
+        if len(self.rows) == self.most:
+            del self.rows[self.landmarks], self.S[self.landmarks]
+        self.rows.append(x.copy())
+        self.S.append(self.entries())
+
+    def gram(self, examples):
+        """The kernel of some examples with the landmarks, a line for each."""
+        return np.array(
+            [[self.kernel(x, z) for z in self.rows[: self.landmarks]] for x in examples]
+        )
+
+    def sketches(self):
+        """Phi_pp and Phi_pm."""
+        K = np.array([[self.kernel(x, z) for z in self.rows] for x in self.rows])
+        S = np.array(self.S)
+        return S.T @ K @ S, S.T @ K[:, : self.landmarks]
+
+    def projection(self):
+        """Q of the map."""
+        phi_pp, phi_pm = self.sketches()
+        values, vectors = np.linalg.eigh((phi_pp + phi_pp.T) / 2)
+        kept = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-7 * values[-1] > 0]
+        U, s, V = np.linalg.svd(phi_pm)
+        rank = min(self.rank, np.sum(s > 1e-7 * s[0]))
+        if not kept or not rank:
+            return np.zeros((self.landmarks, 1))
+        truncated = U[:, :rank] @ np.diag(s[:rank]) @ V[:rank]
+        return (
+            np.linalg.pinv(truncated, rcond=1e-8) @ vectors[:, kept] @ np.diag(values[kept] ** 0.5)
+        )

@@ -16,6 +16,7 @@ from tests.conformance.cases import events_for
 FOLDER = Path(__file__).parent
 EVENTS = 60
 DIM = 3
+MAP_SETTINGS = {"irs": {"budget": 20, "stored_rows": 30}}  # so that it has its features
 
 
 def probes():
@@ -37,7 +38,7 @@ def path_of(version, name):
 def write_missing():
     """Write the golden snapshots that the present format lacks."""
     owners = [make_learner(name, **row.settings) for name, row in REGISTRY.items()]
-    owners += [make_map(name) for name in MAPS]
+    owners += [make_map(name, **MAP_SETTINGS.get(name, {})) for name in MAPS]
     for owner in owners:
         description = owner.describe()
         path = path_of(
