@@ -21,6 +21,7 @@ from okl_flow.learners.feature_map.dual_sgd import DualSGD
 from okl_flow.learners.feature_map.fogd import FOGD
 from okl_flow.learners.feature_map.nogd import NOGD
 from okl_flow.learners.feature_map.rrf import RRF
+from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 
@@ -196,6 +197,23 @@ REGISTRY: dict[str, Row] = {
             settings={"budget": 20},
             learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
             mistakes_max=(0.11, 0.18),
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "kogd", {}),),
+        ),
+        Row(
+            SkeGD,
+            paper="Zhang and Liao, 2019",
+            memory="stored_rows * dim + sketch_size^2",
+            cost="landmark_count * (dim + rank), and sketch_size^3 every update_every events",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20, "update_every": 7, "stored_rows": 30},
+            learning={
+                "budget": 100,
+                "bandwidth": 0.25,
+                "learning_rate": 0.5,
+                "stored_rows": 200,
+            },
+            mistakes_max=(0.1, 0.17),
+            alternatives={"sketch_size": [10, 18], "stored_rows": [24, 40]},
             limits=(Limit(({"budget": 20}, {"budget": 400}), "kogd", {}),),
         ),
         Row(

@@ -105,7 +105,7 @@ def _expansion_scores(
 
 
 def expansion_score(
-    learner: Any, state: Expansion, X: ArrayLike, kernel: NativeKernel | None = None
+    learner: Any, state: Any, X: ArrayLike, kernel: NativeKernel | None = None
 ) -> Array:
     """What `score` of a learner is whose state is an expansion.
 
