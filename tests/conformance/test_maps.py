@@ -16,10 +16,13 @@ SEED = 7
 # Small enough for every bound to be reached within the stream.
 SETTINGS = {
     "incremental_nystrom": {"budget": 12, "rank": 9},
+    "irs": {"budget": 20, "update_every": 3, "stored_rows": 30},
     "random_fourier": {"feature_count": 40},
 }
+# Values of parameters of which the default is derived from another, or that others bound.
+OTHERS = {"irs": {"sketch_size": [12, 18], "stored_rows": [22, 40]}}
 # Root mean square error of the kernel estimate after the stream, relative to the kernel's own.
-ERROR_MAX = {"incremental_nystrom": 0.005, "random_fourier": 0.09}
+ERROR_MAX = {"incremental_nystrom": 0.005, "irs": 0.05, "random_fourier": 0.09}
 
 
 def map_of(name, **settings):
@@ -52,7 +55,8 @@ def alternatives(name):
     for owner in (base, *parts_of(base)):
         for parameter in parameters_of(owner):
             found = []
-            for value in other_values(parameter, getattr(owner, parameter.name)):
+            values = other_values(parameter, getattr(owner, parameter.name))
+            for value in OTHERS.get(name, {}).get(parameter.name, values):
                 try:
                     found.append(map_of(name, **{parameter.name: value}))
                 except ValueError:
