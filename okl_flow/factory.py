@@ -1,16 +1,18 @@
-"""Learners and maps by name, from the names, numbers and words of a file or command line."""
+"""Learners, maps and statistics by name, from names, numbers and words of a file or command."""
 
+from collections.abc import Mapping
 from dataclasses import Field
 from typing import Any, TypeVar
 
+from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.learner import Learner
 from okl_flow.parameters import Part, family_of, nearest, parameters_of
-from okl_flow.registry import MAPS, REGISTRY
+from okl_flow.registry import MAPS, REGISTRY, STATISTICS
 
-__all__ = ["make_learner", "make_map"]
+__all__ = ["make_described", "make_learner", "make_map", "make_statistic"]
 
-Made = TypeVar("Made", Learner, FeatureMap)
+Made = TypeVar("Made", Learner, FeatureMap, KernelAlignment)
 
 
 def make_learner(learner: str, **settings: Any) -> Learner:
@@ -35,6 +37,24 @@ def make_map(map: str, **settings: Any) -> FeatureMap:
     if map not in MAPS:
         raise ValueError(f"there is no map {map!r}{nearest(map, MAPS)}; known: {', '.join(MAPS)}")
     return _configured(MAPS[map], settings)
+
+
+def make_statistic(statistic: str, **settings: Any) -> KernelAlignment:
+    """A statistic of a stream by name, from names, numbers and words."""
+    if statistic not in STATISTICS:
+        hint = nearest(statistic, STATISTICS)
+        known = ", ".join(STATISTICS)
+        raise ValueError(f"there is no statistic {statistic!r}{hint}; known: {known}")
+    return _configured(STATISTICS[statistic], settings)
+
+
+def make_described(description: Mapping[str, Any]) -> Learner | FeatureMap | KernelAlignment:
+    """The learner, map or statistic whose `describe` gave this description."""
+    if "map" in description:
+        return make_map(**description)
+    if "statistic" in description:
+        return make_statistic(**description)
+    return make_learner(**description)
 
 
 def _configured(configured: type[Made], settings: dict[str, Any]) -> Made:

@@ -22,6 +22,7 @@ __all__ = [
     "Linear",
     "NativeKernel",
     "Polynomial",
+    "distances",
     "gaussian_of",
     "kernel_at",
     "kernel_matrix",
@@ -156,6 +157,15 @@ def _absolute_distances(rows: Array, size: int, x: Array, out: Array) -> None:
 
 
 @native
+def distances(kernel: NativeKernel, rows: Array, size: int, x: Array, out: Array) -> None:
+    """Fill in what a gaussian or laplacian takes the exponential of, times its second number."""
+    if kernel[0] == _GAUSSIAN:
+        squared_distances(rows, size, x, out)
+    else:
+        _absolute_distances(rows, size, x, out)
+
+
+@native
 def products(rows: Array, size: int, x: Array, out: Array) -> None:
     """out[i] = x . rows[:, i], four features a round."""
     for i in range(size):
@@ -187,11 +197,8 @@ def _raise_powers(degree: int, offset: float, out: Array, size: int) -> None:
 def kernel_row(kernel: NativeKernel, rows: Array, size: int, x: Array, out: Array) -> None:
     """out[i] = kernel of x and the stored example rows[:, i], for i < size."""
     code, first, second = kernel
-    if code == _GAUSSIAN:
-        squared_distances(rows, size, x, out)
-        exponentials(first, out, size)
-    elif code == _LAPLACIAN:
-        _absolute_distances(rows, size, x, out)
+    if code in (_GAUSSIAN, _LAPLACIAN):
+        distances(kernel, rows, size, x, out)
         exponentials(first, out, size)
     else:
         products(rows, size, x, out)

@@ -1,8 +1,8 @@
 """How a configuration declares and checks its parameters.
 
 A learner, a kernel, a loss and a task are frozen dataclasses. Their fields are declared with
-`whole`, `real`, `choice` and `part`, which say what values are allowed; `check` enforces it and
-names the parameter and its value when it refuses.
+`whole`, `real`, `flag`, `choice` and `part`, which say what values are allowed; `check` enforces
+it and names the parameter and its value when it refuses.
 """
 
 import difflib
@@ -17,6 +17,7 @@ __all__ = [
     "check",
     "choice",
     "family_of",
+    "flag",
     "flat",
     "nearest",
     "options_of",
@@ -66,6 +67,8 @@ class _Rule:
             return None if isinstance(value, self.family) else expected
         if self.options:
             return None if value in self.options else f"one of {', '.join(self.options)}"
+        if self.kind == "flag":
+            return None if isinstance(value, bool) else "True or False"
         expected = f"a {self.kind} number" + self._range() + (" or None" if self.optional else "")
         allowed = isinstance(value, int) or (self.kind == "real" and isinstance(value, float))
         if isinstance(value, bool) or not allowed or not math.isfinite(value):
@@ -95,6 +98,11 @@ def real(default: float | None, *, optional: bool = False, **bounds: float) -> A
     """A parameter that is a finite real number within `low`, `high`, `above`, `below`."""
     rule = _Rule("real", optional=optional, **bounds)  # type: ignore[arg-type]
     return field(default=default, metadata={"rule": rule})
+
+
+def flag(default: bool) -> Any:
+    """A parameter that is True or False."""
+    return field(default=default, metadata={"rule": _Rule("flag")})
 
 
 def choice(default: str, *others: str) -> Any:

@@ -1,9 +1,10 @@
-"""What there is: a row per learner, with its cost and its test settings, and the maps."""
+"""What there is: a row per learner, with its cost and its test settings, maps and statistics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.approximation.irs import IRS
 from okl_flow.approximation.nystrom import IncrementalNystrom
@@ -25,7 +26,7 @@ from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 
-__all__ = ["MAPS", "REGISTRY", "Limit", "Row"]
+__all__ = ["MAPS", "REGISTRY", "STATISTICS", "Limit", "Row"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Row:
 MAPS: dict[str, type[FeatureMap]] = {
     feature_map.name: feature_map for feature_map in (IncrementalNystrom, IRS, RandomFourier)
 }
+
+STATISTICS: dict[str, type[KernelAlignment]] = {KernelAlignment.name: KernelAlignment}
 
 REGISTRY: dict[str, Row] = {
     row.learner.name: row

@@ -1,4 +1,4 @@
-"""States as bytes, and back: one format for every learner and every map.
+"""States as bytes, and back: one format for every learner, map and statistic.
 
 A snapshot is a header and the used part of each array, between a magic word and a checksum.
 The header is a MessagePack map: the learner's name and configuration in plain words, the
@@ -19,14 +19,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
-from okl_flow.factory import make_learner, make_map
+from okl_flow.factory import make_described
 from okl_flow.learner import Learner
 from okl_flow.state import array_axes, used
 
 __all__ = ["FORMAT_VERSION", "SnapshotError", "dumps", "inspect", "loads", "restore"]
 
 FORMAT_VERSION = 1
+
+Owner = Learner | FeatureMap | KernelAlignment
 
 _MAGIC = b"OKLF"
 _PREFIX = struct.Struct("<4sHI")
@@ -37,8 +40,8 @@ class SnapshotError(ValueError):
     """A snapshot that cannot be loaded, and why."""
 
 
-def dumps(learner: Learner | FeatureMap, state: Any) -> bytes:
-    """The configuration of a learner or a map, and one state of it, as bytes.
+def dumps(learner: Owner, state: Any) -> bytes:
+    """The configuration of a learner, map or statistic, and one state of it, as bytes.
 
     >>> from okl_flow import make_learner
     >>> learner = make_learner("kogd", budget=10)
@@ -60,11 +63,10 @@ def dumps(learner: Learner | FeatureMap, state: Any) -> bytes:
 
 
 def loads(blob: bytes) -> tuple[Any, Any]:
-    """The learner or map and the state that `dumps` wrote."""
+    """The learner, map or statistic, and the state, that `dumps` wrote."""
     header, contents = _opened(blob)
     try:
-        config = header["config"]
-        learner = make_map(**config) if "map" in config else make_learner(**config)
+        learner = make_described(header["config"])
         state = learner.init(header["numbers"]["dim"])
         _fill(state, learner, header, contents)
     except SnapshotError:
@@ -74,7 +76,7 @@ def loads(blob: bytes) -> tuple[Any, Any]:
     return learner, state
 
 
-def restore(learner: Learner | FeatureMap, blob: bytes) -> Any:
+def restore(learner: Owner, blob: bytes) -> Any:
     """The state in a snapshot that was taken under just this configuration."""
     config = _opened(blob)[0]["config"]
     asked = learner.describe()
@@ -126,9 +128,7 @@ def _opened(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     return header, body[header_end:]
 
 
-def _fill(
-    state: Any, learner: Learner | FeatureMap, header: dict[str, Any], contents: memoryview
-) -> None:
+def _fill(state: Any, learner: Owner, header: dict[str, Any], contents: memoryview) -> None:
     """Put the snapshot's numbers and arrays into a fresh state."""
     for name in _numbers(state):
         setattr(state, name, header["numbers"][name])
