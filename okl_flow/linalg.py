@@ -4,13 +4,15 @@ From the import of this module on, BLAS takes one thread per process: more would
 workers beside it, and would add up in an order that depends on their number.
 """
 
+import math
+
 import numpy as np
 import scipy.linalg
 from threadpoolctl import threadpool_limits
 
-from okl_flow.native import Array
+from okl_flow.native import Array, native
 
-__all__ = ["eigenpairs", "lower_factor", "pseudo_inverse", "ridge_fit"]
+__all__ = ["decompose", "eigenpairs", "lower_factor", "pseudo_inverse", "ridge_fit"]
 
 _one_thread = threadpool_limits(limits=1, user_api="blas")
 
@@ -69,3 +71,22 @@ def ridge_fit(features: Array, targets: Array, share: float) -> Array:
         upper, orthonormal[: features.shape[0]].T @ targets, check_finite=False
     )
     return weights
+
+
+@native
+def decompose(matrix: Array, values: Array, vectors: Array) -> None:
+    """Eigenvalues of a symmetric matrix, the largest first, and the eigenvectors in columns.
+
+    This one is for native loops; the signs are LAPACK's. A matrix with an overflow in it gets
+    the eigenpairs of a matrix of zeros.
+    """
+    size = matrix.shape[0]
+    finite = True
+    for i in range(size):
+        for j in range(size):
+            finite &= math.isfinite(matrix[i, j])
+    rising, columns = np.linalg.eigh(matrix if finite else np.zeros((size, size)))
+    for i in range(size):
+        values[i] = rising[size - 1 - i]
+        for j in range(size):
+            vectors[i, j] = columns[i, size - 1 - j]

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from okl_flow.linalg import eigenpairs, lower_factor, pseudo_inverse, ridge_fit
+from okl_flow.linalg import decompose, eigenpairs, lower_factor, pseudo_inverse, ridge_fit
 
 THREADS = """
 import numpy, scipy.linalg, threadpoolctl
@@ -94,3 +94,20 @@ def test_the_ridge_fit_is_where_its_slope_is_zero(lines):
 
 def test_features_of_zeros_get_weights_of_zeros():
     assert ridge_fit(np.zeros((4, 2)), np.ones((4, 3)), 0.1).tolist() == [[0.0] * 3] * 2
+
+
+def test_native_loops_get_the_same_eigenpairs():
+    matrix = symmetric(3)
+    values, vectors = np.empty(8), np.empty((8, 8))
+    decompose(matrix, values, vectors)
+    expected = eigenpairs(matrix)
+    np.testing.assert_allclose(values, expected[0], atol=1e-13)
+    np.testing.assert_allclose(abs(vectors), abs(expected[1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("overflow", [np.inf, np.nan])
+def test_an_overflow_counts_as_zeros(overflow):
+    values, vectors = np.empty(2), np.empty((2, 2))
+    decompose(np.array([[1.0, overflow], [overflow, 2.0]]), values, vectors)
+    assert values.tolist() == [0.0, 0.0]
+    np.testing.assert_array_equal(abs(vectors.T @ vectors), np.eye(2))
