@@ -8,6 +8,7 @@ from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.approximation.irs import IRS
 from okl_flow.approximation.nystrom import IncrementalNystrom
+from okl_flow.approximation.oana import OANA
 from okl_flow.approximation.random_features import RandomFourier
 from okl_flow.learner import Learner
 from okl_flow.learners.expansion.bogd import BOGD
@@ -57,7 +58,7 @@ class Row:
 
 
 MAPS: dict[str, type[FeatureMap]] = {
-    feature_map.name: feature_map for feature_map in (IncrementalNystrom, IRS, RandomFourier)
+    feature_map.name: feature_map for feature_map in (IncrementalNystrom, IRS, OANA, RandomFourier)
 }
 
 STATISTICS: dict[str, type[KernelAlignment]] = {KernelAlignment.name: KernelAlignment}

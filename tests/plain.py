@@ -238,3 +238,31 @@ class Sketched:
         return (
             np.linalg.pinv(truncated, rcond=1e-8) @ vectors[:, kept] @ np.diag(values[kept] ** 0.5)
         )
+
+
+class Followers:
+    """Landmarks as the centres of online k-means: which of them moves, and to where."""
+
+    def __init__(self, owner, landmarks, number):
+        self.owner = owner
+        self.landmarks = landmarks
+        self.counts = [1] * len(landmarks)
+        self.nearest_at = [number] * len(landmarks)
+
+    def move_of(self, x, number):
+        """The landmark that example `number` moves, and its new place; None for none."""
+        memory = self.owner.landmark_memory or math.inf
+        distances = [np.sum((x - u) ** 2) for u in self.landmarks]
+        q = int(np.argmin(distances))
+        self.nearest_at[q] = number
+        stalest = int(np.argmin(self.nearest_at))
+        age = number - self.nearest_at[stalest]
+        moves = distances[q] >= self.owner.squared_distance
+        if moves and self.owner.landmark_ttl and age > self.owner.landmark_ttl:
+            self.nearest_at[stalest] = number
+            self.counts[stalest] = 1
+            return stalest, x.copy()
+        n = self.counts[q]
+        if moves or self.owner.counting == "examples":
+            self.counts[q] = min(n + 1, memory)
+        return (q, (n * self.landmarks[q] + x) / (n + 1)) if moves else (None, None)
