@@ -22,6 +22,7 @@ from okl_flow.learners.expansion.rbp import RBP
 from okl_flow.learners.feature_map.dual_sgd import DualSGD
 from okl_flow.learners.feature_map.fogd import FOGD
 from okl_flow.learners.feature_map.nogd import NOGD
+from okl_flow.learners.feature_map.nolana import NOLANA
 from okl_flow.learners.feature_map.rrf import RRF
 from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
@@ -202,6 +203,37 @@ REGISTRY: dict[str, Row] = {
             learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
             mistakes_max=(0.11, 0.18),
             limits=(Limit(({"budget": 20}, {"budget": 400}), "kogd", {}),),
+        ),
+        Row(
+            NOLANA,
+            paper="Si, Kumar and Li, 2018",
+            memory="budget * (dim + budget)",
+            cost="budget * (dim + rank), and budget^3 to move a landmark",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={
+                "budget": 100,
+                "bandwidth": 0.25,
+                "learning_rate": 0.5,
+                "squared_distance": 0.02,
+            },
+            mistakes_max=(0.11, 0.18),
+            limits=(
+                Limit(
+                    tuple(
+                        {
+                            "budget": 20,
+                            "rank": 12,
+                            "loss": "logistic",
+                            "squared_distance": distance,
+                        }
+                        for distance in (0.5, 1e6)
+                    ),
+                    "nogd",
+                    {"budget": 20, "rank": 12, "loss": "logistic"},
+                ),
+                Limit(({"budget": 20}, {"budget": 400}), "kogd", {}),
+            ),
         ),
         Row(
             SkeGD,
