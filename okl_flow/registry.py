@@ -27,6 +27,7 @@ from okl_flow.learners.feature_map.rrf import RRF
 from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
+from okl_flow.learners.second_order.kons import KONS
 
 __all__ = ["MAPS", "REGISTRY", "STATISTICS", "Limit", "Row"]
 
@@ -314,6 +315,17 @@ REGISTRY: dict[str, Row] = {
                     {},
                 ),
             ),
+        ),
+        Row(
+            KONS,
+            paper="Calandriello, Lazaric and Valko, 2017",
+            memory="budget * (budget + dim), unbounded without a budget",
+            cost="budget * (budget + dim)",
+            tasks=("binary", "regression"),
+            settings={"budget": 20, "loss": "square"},  # a loss that either task may have
+            learning={"budget": 100, "bandwidth": 0.25, "loss": "logistic"},
+            mistakes_max=(0.165, 0.16),
+            limits=(Limit(({"budget": 60}, {"budget": 400}), "kons", {}),),
         ),
         Row(
             PassiveAggressive,
