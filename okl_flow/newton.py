@@ -36,6 +36,7 @@ __all__ = [
     "newton_rate",
     "rest_of",
     "scale_of",
+    "shorten",
     "slope_bound",
     "solve_scaled",
     "value_at",
@@ -183,12 +184,12 @@ def value_at(
     """u(x), with k in `row` and z on the way."""
     kernel_row(kernel, rows, size, x, row)
     solve_scaled(factor, oldest, scales, size, row, z)
-    _shorten(z, kernel_at(kernel, x), size)
+    shorten(z, kernel_at(kernel, x), size)
     return float(dot(weights, row, size) + dot(solution, z, size))
 
 
 @native
-def _shorten(z: Array, own: float, size: int) -> None:
+def shorten(z: Array, own: float, size: int) -> None:
     """Cut z back to z.z <= K(x, x), which only round-off can violate.
 
     Beside examples of very different length it does, and each z makes a column of R that would

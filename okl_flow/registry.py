@@ -7,6 +7,7 @@ from typing import Any
 from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.approximation.irs import IRS
+from okl_flow.approximation.kors import KORS
 from okl_flow.approximation.nystrom import IncrementalNystrom
 from okl_flow.approximation.oana import OANA
 from okl_flow.approximation.random_features import RandomFourier
@@ -60,7 +61,8 @@ class Row:
 
 
 MAPS: dict[str, type[FeatureMap]] = {
-    feature_map.name: feature_map for feature_map in (IncrementalNystrom, IRS, OANA, RandomFourier)
+    feature_map.name: feature_map
+    for feature_map in (IncrementalNystrom, IRS, KORS, OANA, RandomFourier)
 }
 
 STATISTICS: dict[str, type[KernelAlignment]] = {KernelAlignment.name: KernelAlignment}

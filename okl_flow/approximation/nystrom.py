@@ -26,7 +26,13 @@ from okl_flow.native import Array, native
 from okl_flow.parameters import check, part, whole
 from okl_flow.state import Axes, State, allocate, make_room
 
-__all__ = ["IncrementalNystrom", "IncrementalNystromState", "check_rank", "nystrom_projection"]
+__all__ = [
+    "IncrementalNystrom",
+    "IncrementalNystromState",
+    "check_rank",
+    "nystrom_features",
+    "nystrom_projection",
+]
 
 _FLOAT_BYTES = 8
 
@@ -101,7 +107,7 @@ class IncrementalNystrom(FeatureMap):
 
     def features(self, state: IncrementalNystromState, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X."""
-        return _features(
+        return nystrom_features(
             self.kernel.native, state.rows, state.projection, checked_features(state, X)
         )
 
@@ -134,7 +140,7 @@ def nystrom_projection(gram: Array, rank: int | None) -> Array:
 
 
 @native
-def _features(kernel: NativeKernel, rows: Array, projection: Array, X: Array) -> Array:
+def nystrom_features(kernel: NativeKernel, rows: Array, projection: Array, X: Array) -> Array:
     """The features of all rows of X."""
     size, rank = projection.shape
     features = np.empty((X.shape[0], rank))
