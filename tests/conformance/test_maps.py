@@ -17,12 +17,20 @@ SEED = 7
 SETTINGS = {
     "incremental_nystrom": {"budget": 12, "rank": 9},
     "irs": {"budget": 20, "update_every": 3, "stored_rows": 30},
+    "kors": {"budget": 25},
+    "oana": {"budget": 20, "rank": 15, "squared_distance": 0.5},
     "random_fourier": {"feature_count": 40},
 }
 # Values of parameters of which the default is derived from another, or that others bound.
 OTHERS = {"irs": {"sketch_size": [12, 18], "stored_rows": [22, 40]}}
 # Root mean square error of the kernel estimate after the stream, relative to the kernel's own.
-ERROR_MAX = {"incremental_nystrom": 0.005, "irs": 0.05, "random_fourier": 0.09}
+ERROR_MAX = {
+    "incremental_nystrom": 0.005,
+    "irs": 0.05,
+    "kors": 0.05,
+    "oana": 0.05,
+    "random_fourier": 0.09,
+}
 
 
 def map_of(name, **settings):
