@@ -199,6 +199,23 @@ def test_a_copy_never_enters_a_full_budget():
     np.testing.assert_allclose(state.weights, [[0.75, -0.25]], atol=1e-15)
 
 
+def test_no_round_off_makes_a_stranger_of_a_copy():
+    learner = made(budget=4, sample_size=4, dependency=0.0, learning_rate=0.01)
+    for seed in range(40):
+        X = np.random.default_rng(seed).uniform(-1, 1, (4, 3))
+        state = learner.init(dim=3, seed=seed)
+        learner.step(state, X, np.ones(4))
+        learner.step(state, np.tile(X, (5, 1)), -np.ones(20))
+        np.testing.assert_array_equal(state.rows, X.T)
+
+
+def test_the_least_similar_row_is_drawn_where_it_is_the_only_one():
+    learner = made(budget=1, dependency=1.0)
+    state = learner.init(dim=1)
+    learner.step(state, [[0.0], [6.0]], [1.0, 1.0])
+    np.testing.assert_allclose(state.weights[0] - 0.5, 0.5 * near(6.0), rtol=1e-6)
+
+
 def test_rows_are_drawn_in_proportion_to_the_kernel():
     learner = made(budget=3, sample_size=1, dependency=1.0, learning_rate=1e-9)
     X, y = [[0.5], [1.0], [1.5], [0.0]], np.ones(4)
