@@ -380,4 +380,4 @@ def _account(
         squared[b] += sign * 2.0 * dot(values, values, size)
         if centered:
             add_scaled(sign, values, row_sums[b], size)
-            row_sums[b, place] = dot(values, ones, size) if sign > 0.0 else 0.0
+            row_sums[b, place] = dot(values, ones, size)

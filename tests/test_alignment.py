@@ -159,6 +159,11 @@ def test_the_bandwidths_are_those_of_the_papers_unless_told_otherwise():
     np.testing.assert_allclose(few.bandwidths, [0.3, 0.6, 1.2, 2.4])
     one = KernelAlignment(bandwidth_min=0.3, bandwidth_max=0.3)
     assert one.bandwidths.tolist() == [0.3]
+    for steps in range(1, 8):  # round-off loses no last step
+        thirds = KernelAlignment(
+            bandwidth_min=0.2, bandwidth_max=0.2 * 2.0 ** (steps / 3), per_octave=3
+        )
+        assert len(thirds.bandwidths) == steps + 1
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
