@@ -235,6 +235,16 @@ def test_the_sketches_are_made_anew_now_and_then():
     np.testing.assert_allclose(state.phi_pm, phi_pm, atol=1e-12)
 
 
+def test_a_far_example_leaves_no_round_off_behind():
+    irs = IRS(budget=12, stored_rows=13, kernel=Polynomial(degree=2))
+    state = filled(irs, examples(12, 3))
+    irs.update(state, np.full((1, 3), 1e5))
+    irs.update(state, examples(7, 3, seed=1))
+    phi_pp, phi_pm = made_anew(irs, state)
+    np.testing.assert_allclose(state.phi_pp, phi_pp, atol=1e-9)
+    np.testing.assert_allclose(state.phi_pm, phi_pm, atol=1e-9)
+
+
 def test_an_overflow_makes_features_of_zeros_until_its_rows_are_gone():
     irs = IRS(budget=4, landmark_count=2, rank=2, block_count=1, stored_rows=5, kernel=Polynomial())
     state = filled(irs, examples(4, 2))

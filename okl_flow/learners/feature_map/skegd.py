@@ -82,7 +82,8 @@ class SkeGD(Learner):
         rank: features at most (k), at most sketch_size and landmark_count; None for 0.4 of the
             budget.
         block_count: entries of S_p in each row (d), at most sketch_size. At least 1.
-        update_every: labelled events from one update to the next (rho). At least 1.
+        update_every: labelled events from one update to the next (rho). On steady streams more
+            of them did not lower the rate of mistakes. At least 1.
         stored_rows: examples kept at most, at least budget and above landmark_count; None for
             twice the budget.
         kernel: similarity of two examples (K).
@@ -109,7 +110,7 @@ class SkeGD(Learner):
     landmark_count: int | None = whole(None, low=1, optional=True)
     rank: int | None = whole(None, low=1, optional=True)
     block_count: int = whole(4, low=1)
-    update_every: int = whole(50, low=1)
+    update_every: int = whole(200, low=1)
     stored_rows: int | None = whole(None, low=1, optional=True)
     kernel: Kernel = part(Kernel, Gaussian())
     loss: Loss = part(Loss, None)

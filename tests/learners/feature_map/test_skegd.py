@@ -222,19 +222,20 @@ def test_sizes_that_do_not_go_together_are_refused():
 
 def test_it_goes_on_for_ever():
     X, y = rings(1000, dim=3, seed=1)
-    learner = SkeGD(budget=30, update_every=50, stored_rows=45, kernel=Gaussian(bandwidth=0.5))
+    learner = SkeGD(budget=20, update_every=500, stored_rows=30, kernel=Gaussian(bandwidth=0.5))
     state = learner.init(3)
     X, y = np.tile(X, (50, 1)), np.tile(y, 50)
-    sizes = []
+    sizes, rates = [], []
     for _ in range(20):
         scores = learner.step(state, X, y)
         sizes.append(len(snapshot.dumps(learner, state)))
-        assert np.mean(scores * y <= 0) < 0.4
+        rates.append(np.mean(scores * y <= 0))
     assert state.seen == 1_000_000
     assert max(sizes) - min(sizes) < 10
+    assert max(rates) - min(rates) < 0.1
     oracle = plain.Sketched(learner, 0)
     oracle.rows = list(state.rows[:, : state.size].T)
-    oracle.S = np.zeros((45, 22))
+    oracle.S = np.zeros((30, 15))
     for line, entries in zip(oracle.S, state.entries, strict=True):
         line[np.abs(entries) - 1] = np.sign(entries) / 2
     phi_pp, phi_pm = oracle.sketches()
@@ -254,7 +255,7 @@ def test_it_goes_on_for_ever():
     ],
 )
 def test_long_streams_stay_with_the_plain_formula(kernel, settings, refit):
-    X, y = rings(1500, dim=3, seed=9)
+    X, y = rings(800, dim=3, seed=9)
     settings = {"update_every": 40, "learning_rate": 0.5, **settings}
     learner = SkeGD(budget=20, kernel=kernel, refit=refit, **settings)
     scores = learner.step(learner.init(3, seed=4), X, y)
