@@ -29,6 +29,7 @@ from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 from okl_flow.learners.second_order.kons import KONS
+from okl_flow.learners.second_order.sketched_kons import SketchedKONS
 
 __all__ = ["MAPS", "REGISTRY", "STATISTICS", "Limit", "Row"]
 
@@ -328,6 +329,22 @@ REGISTRY: dict[str, Row] = {
             learning={"budget": 100, "bandwidth": 0.25, "loss": "logistic"},
             mistakes_max=(0.165, 0.16),
             limits=(Limit(({"budget": 60}, {"budget": 400}), "kons", {}),),
+        ),
+        Row(
+            SketchedKONS,
+            paper="Calandriello, Lazaric and Valko, 2017",
+            memory="budget * dim + dictionary_size * (dictionary_size + dim), unbounded without",
+            cost="budget * dim + dictionary_size * (dictionary_size + dim)",
+            tasks=("binary", "regression"),
+            settings={"budget": 20, "dictionary_size": 10, "loss": "square"},  # as of kons
+            learning={
+                "budget": 100,
+                "dictionary_size": 100,
+                "bandwidth": 0.25,
+                "loss": "logistic",
+            },
+            mistakes_max=(0.165, 0.16),
+            limits=(Limit(({"probability_min": 0.3}, {"probability_min": 1.0}), "kons", {}),),
         ),
         Row(
             PassiveAggressive,
