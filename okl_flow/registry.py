@@ -214,7 +214,7 @@ REGISTRY: dict[str, Row] = {
             memory="budget * (dim + budget)",
             cost="budget * (dim + rank), and budget^3 to move a landmark",
             tasks=("binary", "multiclass", "regression"),
-            settings={"budget": 20},
+            settings={"budget": 20, "squared_distance": 0.3},
             learning={
                 "budget": 100,
                 "bandwidth": 0.25,
