@@ -98,7 +98,9 @@ class IRS(FeatureMap):
 
     Parameters:
         budget: examples from which the first sketches are made (B). At least 1.
-        sketch_size: columns of S_p (s_p); None for three quarters of the budget.
+        sketch_size: columns of S_p (s_p); None for three quarters of the budget, as in the
+            paper. The more rows share a column, the more of their kernel is noise: where the
+            estimate itself is wanted, 1.5 times the budget halves its error. At least 1.
         landmark_count: landmarks (s_m), at most budget; None for half of it.
         rank: features at most (k), at most sketch_size and landmark_count; None for 0.4 of the
             budget.

@@ -167,6 +167,27 @@ def test_later_examples_change_the_map_and_bring_it_nearer():
     assert last < first
 
 
+def test_a_larger_sketch_brings_the_estimate_nearer():
+    kernel = Gaussian(bandwidth=2.0)
+    X = examples(80, 6, seed=1)
+    true = matrix(kernel, X, X)
+    errors = []
+    for sketch_size in (30, 60, 400):
+        irs = IRS(budget=40, sketch_size=sketch_size, kernel=kernel)
+        states = [filled(irs, X, seed) for seed in range(5)]
+        errors.append(np.mean([np.sum((irs.kernel_estimate(s, X, X) - true) ** 2) for s in states]))
+    assert errors[1] < 0.7 * errors[0]
+    assert errors[2] < 0.9 * errors[1]
+
+
+def test_one_example_is_budget_enough():
+    irs = IRS(budget=1)
+    state = filled(irs, examples(5, 2))
+    assert state.size == 2
+    landmark = np.ascontiguousarray(state.rows[:, :1].T)
+    assert irs.kernel_estimate(state, landmark, landmark)[0, 0] > 0.0
+
+
 def test_every_so_many_examples_one_is_taken_in():
     irs = IRS(budget=4, landmark_count=2, rank=1, block_count=1, update_every=3, stored_rows=40)
     X = np.arange(20.0)[:, None]
