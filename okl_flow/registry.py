@@ -311,11 +311,11 @@ REGISTRY: dict[str, Row] = {
             limits=(
                 Limit(
                     tuple(
-                        {"budget": 400, "bandwidth_rate": rate, "bandwidth_rate_min": 0.0}
+                        {"budget": 400, "regularization": 0.1, "bandwidth_rate": rate}
                         for rate in (0.1, 0.01, 0.0)
                     ),
                     "kogd",
-                    {},
+                    {"regularization": 0.1},
                 ),
             ),
         ),

@@ -38,9 +38,11 @@ class Plain:
                 )
             ]
         )
+        eta = plain.rate(self.learner, self.learned)
+        self.weights *= 1 - eta * self.learner.regularization
         if not slopes.any():
             return
-        weight = -plain.rate(self.learner, self.learned) * slopes
+        weight = -eta * slopes
         if len(self.examples) < self.learner.budget:
             self.examples = np.vstack([self.examples, x])
             self.weights = np.vstack([self.weights, weight])
@@ -305,6 +307,26 @@ def test_steps_of_the_width_shrink_no_further_than_told():
     assert widths[0.0][1] != widths[0.2][1]
 
 
+def test_regularization_keeps_a_stream_without_end_in_bounds():
+    X, y = streams.rotating(150_000, seed=5)
+    typical = {}
+    for lam in (0.0, 0.01):
+        learner = made(
+            budget=30,
+            kernel=Gaussian(bandwidth=0.3),
+            bandwidth_rate=1.0,
+            bandwidth_rate_min=0.01,
+            regularization=lam,
+        )
+        state = learner.init(2)
+        learner.step(state, X, y)
+        typical[lam] = np.median(np.abs(state.weights))
+        assert np.isfinite(state.weights).all()
+        assert 2.0**-6.5 <= state.bandwidth <= 2.0**5.5
+    assert typical[0.01] < 2.0
+    assert typical[0.0] > 5.0
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -312,6 +334,7 @@ def test_steps_of_the_width_shrink_no_further_than_told():
         ({"kernel": Gaussian(bandwidth=100.0)}, "bandwidth must lie between .* not 100.0"),
         ({"bandwidth_min": 2.0}, "bandwidth must lie between .* not 1.0 with 2.0"),
         ({"dependency": 1.5}, "dependency must be a real number .* at most 1, not 1.5"),
+        ({"learning_rate": 10.0, "regularization": 0.1}, "must be below 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings, reason):
@@ -335,6 +358,7 @@ def test_long_streams_stay_with_the_plain_formula(task, bandwidth_step, dependen
         sample_size=sample_size,
         bandwidth_step=bandwidth_step,
         bandwidth_rate_min=0.02,
+        regularization=0.01,
         **({"task": task} if task else {}),
     )
     state = learner.init(3, seed=2)
