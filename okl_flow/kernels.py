@@ -197,8 +197,11 @@ def _raise_powers(degree: int, offset: float, out: Array, size: int) -> None:
 def kernel_row(kernel: NativeKernel, rows: Array, size: int, x: Array, out: Array) -> None:
     """out[i] = kernel of x and the stored example rows[:, i], for i < size."""
     code, first, second = kernel
-    if code in (_GAUSSIAN, _LAPLACIAN):
-        distances(kernel, rows, size, x, out)
+    if code == _GAUSSIAN:
+        squared_distances(rows, size, x, out)
+        exponentials(first, out, size)
+    elif code == _LAPLACIAN:
+        _absolute_distances(rows, size, x, out)
         exponentials(first, out, size)
     else:
         products(rows, size, x, out)
