@@ -25,7 +25,8 @@ What the paper leaves open:
 
 - Whether an event is learned at all is decided by f_t, as line 6 of Algorithm 1 has it, and the
   slope of that same score moves the weights and the width. The paper's formula (4) would take
-  the slope of the width anew, after the step of the weights; line 19 does not.
+  the slope of the width anew, after the step of the weights; line 19 does not. On the
+  three files neither was the better one throughout.
 - With several outputs one sample of rows serves all, the row of least weight is the one whose
   weights have the least norm, and the slopes in gamma add up.
 - Where no stored row has a kernel above 0 there is no distribution to draw from. Any sample
