@@ -46,7 +46,7 @@ class Plain:
 
     def __init__(self, learner, dim, seed):
         self.learner = learner
-        self.kernel = plain.kernel_of(learner.kernel)
+        self.kernel = plain.remembered(learner.kernel)
         self.kept = []  # example, D, c
         self.learned = 0
 
@@ -75,7 +75,7 @@ class Plain:
     def learn(self, x, y):
         self.learned += 1
         u, inverse = self.known(x)
-        f = self.score(x)[0]
+        f = float(np.clip(u, -self.learner.clip, self.learner.clip))
         g = plain.slope(self.learner.loss, f, y)
         if self.kernel(x, x) > 0 and (g != 0 or u != f):
             eta = eta_of(self.learner, self.learned)
@@ -201,6 +201,36 @@ def test_sigma_is_the_largest_for_which_the_loss_has_its_curvature(loss, clip, r
     state = learner.init(1)
     learner.step(state, X[:1], y[:1])
     assert state.scales[0] == pytest.approx(math.sqrt(sigma) * plain.slope(loss, 0.0, y[0]))
+
+
+def regrets(scores, y, gram, marks, C):
+    """What the squares of the errors are above those of a fixed function, at some times.
+
+    It is the ridge regression of all events until then, whose scores are cut to the clip: no
+    function within the clip is better by more than the ridge.
+    """
+    for T in marks:
+        K = gram[:T, :T]
+        fixed = np.clip(K @ np.linalg.solve(K + np.eye(T), y[:T]), -C, C)
+        yield np.sum((scores[:T] - y[:T]) ** 2) - np.sum((fixed - y[:T]) ** 2)
+
+
+def test_the_regret_grows_like_the_logarithm_and_stays_under_the_bound():
+    X, y = waves(2000, dim=2, noise=0.2, seed=3)
+    y = np.clip(y / 2, -1, 1)
+    learner = KONS(kernel=Polynomial(degree=3), task=Regression())
+    scores = learner.step(learner.init(2), X, y)
+    gram = (X @ X.T + 1) ** 3
+    marks = [125, 250, 500, 1000, 2000]
+    found = np.array(list(regrets(scores, y, gram, marks, 1.0)))
+    steps = np.diff(found)
+    assert (steps > 0).all()
+    assert steps.max() < 2 * steps.mean()  # the same again whenever T doubles: 4 to 5
+    assert steps[-1] < 0.2 * found[-1]
+    values = np.linalg.eigvalsh(gram)
+    sigma, L = 1 / 8, 4
+    dimension = np.sum(values / (values + 1 / (sigma * L * L)))
+    assert found[-1] <= 2 * dimension * math.log(2 * sigma * L * L * 2000) / sigma
 
 
 def test_two_steps_by_hand():

@@ -27,7 +27,7 @@ class Plain:
 
     def __init__(self, learner, dim, seed):
         self.learner = learner
-        self.kernel = plain.kernel_of(learner.kernel)
+        self.kernel = plain.remembered(learner.kernel)
         self.curved = []  # example, D, c
         self.loose = []  # example, c
         self.dictionary = []  # example, D / sqrt(probability)
@@ -55,7 +55,7 @@ class Plain:
     def learn(self, x, y):
         self.learned += 1
         u, inverse = self.known(x)
-        f = self.score(x)[0]
+        f = float(np.clip(u, -self.learner.clip, self.learner.clip))
         g = plain.slope(self.learner.loss, f, y)
         if self.kernel(x, x) == 0 or (g == 0 and u == f):
             return
@@ -142,6 +142,23 @@ def test_it_is_the_sketched_newton_step_in_explicit_features(name, clip, loss):
         w = w - np.linalg.solve(A, g * phi)
         cut += over != 0
     assert cut > 10
+
+
+def test_the_more_curvature_the_less_regret():
+    X, y = waves(1500, dim=2, noise=0.2, seed=3)
+    y = np.clip(y / 2, -1, 1)
+    errors, curved = [], []
+    for probability in (0.0, 0.1, 0.3, 1.0):
+        learner = SketchedKONS(
+            kernel=Gaussian(bandwidth=0.7), task=Regression(), probability_min=probability
+        )
+        state = learner.init(2, seed=1)
+        errors.append(np.sum((learner.step(state, X, y) - y) ** 2))
+        curved.append(state.curved)
+    assert errors == sorted(errors, reverse=True)
+    assert curved == sorted(curved)
+    assert curved[0] < 50
+    assert errors[0] < 3 * errors[-1]
 
 
 def test_what_repeats_gets_little_curvature():
