@@ -343,7 +343,7 @@ REGISTRY: dict[str, Row] = {
                 "bandwidth": 0.25,
                 "loss": "logistic",
             },
-            mistakes_max=(0.165, 0.16),
+            mistakes_max=(0.1, 0.155),
             limits=(Limit(({"probability_min": 0.3}, {"probability_min": 1.0}), "kons", {}),),
         ),
         Row(

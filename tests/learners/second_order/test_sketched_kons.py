@@ -144,6 +144,43 @@ def test_it_is_the_sketched_newton_step_in_explicit_features(name, clip, loss):
     assert cut > 10
 
 
+@pytest.mark.parametrize("settings", [{}, {"probability_min": 0.0, "accuracy": 1.0}])
+def test_coin_by_coin_it_chooses_as_the_plain_formula(settings):
+    X, y = rings(150, dim=2, seed=2)
+    learner = SketchedKONS(kernel=Gaussian(bandwidth=0.4), oversampling=1.5, **settings)
+    state = learner.init(2, seed=9)
+    learner.step(state, X, y)
+    oracle = Plain(learner, 2, 9)
+    for x, label in zip(X, y, strict=True):
+        oracle.learn(x, label)
+    np.testing.assert_array_equal(kept_of(state)[0], [row[0] for row in oracle.curved])
+    drawn = state.drawn_rows[:, : state.drawn].T
+    np.testing.assert_array_equal(drawn, [row[0] for row in oracle.dictionary])
+    assert 10 < state.curved < 100
+    assert 10 < state.drawn < 100
+
+
+def test_the_dictionary_of_the_coins_may_be_full_first():
+    X, y = rings(300, dim=2, seed=2)
+    learner = SketchedKONS(
+        kernel=Gaussian(bandwidth=0.4), dictionary_size=8, probability_min=0.0, budget=300
+    )
+    first = 0
+    for seed in range(4):
+        state, oracle = learner.init(2, seed=seed), Plain(learner, 2, seed)
+        for x, label in zip(X, y, strict=True):
+            learner.step(state, x[None], [label])
+            first += state.drawn == 8 and state.curved < 8
+            if state.curved < 8:
+                oracle.learn(x, label)
+                drawn = state.drawn_rows[:, : state.drawn].T
+                np.testing.assert_array_equal(
+                    drawn, np.reshape([row[0] for row in oracle.dictionary], (-1, 2))
+                )
+                assert state.curved == len(oracle.curved)
+    assert first > 10
+
+
 def test_the_more_curvature_the_less_regret():
     X, y = waves(1500, dim=2, noise=0.2, seed=3)
     y = np.clip(y / 2, -1, 1)
