@@ -29,6 +29,9 @@ _ROUNDS_MOST = 60
 # A sum of some hundred fractions is known to no more than this share of its terms.
 _CLOSE = 16.0 * _EPSILON
 
+# After a step this short, seen from the nearer pole, the error is its square: none.
+_LAST_STEP = 1e-7
+
 
 @native
 def change_line(values: Array, vectors: Array, place: int, change: Array) -> None:
@@ -48,17 +51,22 @@ def change_line(values: Array, vectors: Array, place: int, change: Array) -> Non
     # s^2 keeps both short.
     scale = math.sqrt(length)
     direction, share = np.empty(size), np.empty(size)
+    turned = np.empty((size, size))
     for sign in (1.0, -1.0):
         for i in range(size):
             direction[i] = change[i] / scale * sign
         direction[place] += scale
         products(vectors, size, direction, share)
-        _add_square(values, vectors, 0.5 * sign, share)
+        _add_square(values, vectors, 0.5 * sign, share, turned)
+        vectors, turned = turned, vectors  # after both signs, each is what it was
 
 
 @native
-def _add_square(values: Array, vectors: Array, factor: float, share: Array) -> None:
-    """Update eigenpairs to a matrix with factor * x x' added; share is x in eigenvectors."""
+def _add_square(values: Array, vectors: Array, factor: float, share: Array, turned: Array) -> None:
+    """Update eigenpairs to a matrix with factor * x x' added; share is x in eigenvectors.
+
+    The new eigenvectors go to `turned`.
+    """
     size = values.shape[0]
     sign = 1.0 if factor > 0.0 else -1.0
     squared = 0.0
@@ -81,12 +89,9 @@ def _add_square(values: Array, vectors: Array, factor: float, share: Array) -> N
     _find_roots(poles, parts, weight, origins, offsets)
     rotation = np.empty((size, size))
     _fill_rotation(poles, parts, origins, offsets, sign > 0.0, rotation)
-    turned = np.empty((size, size))
     matrix_products(vectors, size, rotation, turned)
     for i in range(size):
         values[size - 1 - i if sign > 0.0 else i] = sign * (origins[i] + offsets[i])
-        for j in range(size):
-            vectors[i, j] = turned[i, j]
 
 
 @native
@@ -132,7 +137,10 @@ def _find_roots(poles: Array, parts: Array, weight: float, origins: Array, offse
             moved = x + _step(value, sums[2, k], sums[3, k], left, right)
             if not low[i] < moved < high[i]:
                 moved = 0.5 * (low[i] + high[i])
-            if low[i] < moved < high[i] and moved != x:
+            if not low[i] < moved < high[i]:
+                continue
+            offsets[i] = moved
+            if abs(moved - x) > _LAST_STEP * min(-left, right):
                 active[kept], at[kept], offset[kept] = i, at[k], moved
                 kept += 1
         count = kept
