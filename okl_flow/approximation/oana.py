@@ -256,8 +256,9 @@ def move_landmark(
         change[i] -= before[i]
         length = max(length, abs(change[i]))
     change[place] *= 0.5
-    # Below: not so for a matrix of zeros, nor for one that an overflow has put in its place.
-    kept = largest > 0.0 and math.isfinite(length) and (moves + 1) % _MOVES_BETWEEN != 0
+    # A largest eigenvalue of 0 may stand for a matrix with an overflow. From an overflow in the
+    # change come eigenvalues that are no numbers and above nothing.
+    kept = largest > 0.0 and (moves + 1) % _MOVES_BETWEEN != 0
     if kept:
         change_line(values, vectors, place, change)
         kept = values[0] > _SHRINKAGE_MOST * max(largest, length)

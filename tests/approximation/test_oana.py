@@ -182,11 +182,12 @@ def test_a_far_landmark_leaves_no_round_off_behind():
     kernel = Linear()
     oana = OANA(budget=6, rank=3, kernel=kernel, squared_distance=0.0, landmark_ttl=12)
     state = oana.init(3)
-    X = examples(200, 3)
+    X = examples(100, 3)
     X[60] = 1e7
     oana.update(state, X[:61])
     assert state.values[0] > 1e12
     oana.update(state, X[61:])
+    assert state.moves < 128  # until then no decomposition is due
     landmarks = oana.landmarks(state)
     assert abs(landmarks).max() < 10.0
     np.testing.assert_allclose(
@@ -252,6 +253,28 @@ def test_a_kernel_matrix_without_eigenvectors_makes_no_features_and_heals(scale)
     np.testing.assert_allclose(
         oana.kernel_estimate(state, landmarks, landmarks), landmarks @ landmarks.T, atol=1e-9
     )
+
+
+def test_beside_an_overflow_nothing_is_taken_for_the_kernel_matrix():
+    oana = OANA(budget=2, rank=2, kernel=Linear(), squared_distance=0.0, landmark_memory=1)
+    state = oana.init(1)
+    oana.update(state, [[1e155], [0.0], [0.002], [0.004]])
+    assert oana.landmarks(state).tolist() == [[1e155], [0.0025]]
+    assert state.rank == 0
+
+
+def test_round_off_does_not_gather():
+    oana = OANA(
+        budget=40,
+        rank=20,
+        kernel=Gaussian(bandwidth=3.0),
+        squared_distance=0.0,
+        landmark_memory=1,
+    )
+    state = oana.init(2)
+    oana.update(state, examples(20_000, 2))
+    assert state.moves > 19_000
+    assert abs(state.vectors.T @ state.vectors - np.eye(40)).max() < 1e-13
 
 
 def test_memory_stays_within_its_bound_and_the_snapshot_is_complete():
