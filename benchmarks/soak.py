@@ -17,6 +17,7 @@ from okl_flow import Learner, make_learner, streams
 from okl_flow.kernels import kernel_matrix
 from okl_flow.native import Array
 from okl_flow.registry import REGISTRY
+from okl_flow.sketches import sketch_rows
 from okl_flow.state import array_axes
 
 __all__ = ["Soaked", "residuals", "soak"]
@@ -24,7 +25,10 @@ __all__ = ["Soaked", "residuals", "soak"]
 EVENTS = 10_000_000
 CHUNK = 100_000  # a whole number of periods of the stream
 DIM = 2
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "nolana": {"squared_distance": 0.1, "landmark_memory": 20, "landmark_ttl": 1000},
+    "skegd": {"update_every": 1000},
+}
 """What a learner is given beside the settings that the registry has it learn with."""
 
 
@@ -69,20 +73,69 @@ def _chunks(events: int, chunk: int) -> Iterator[tuple[Array, Array]]:
 
 def residuals(learner: Learner, state: Any) -> dict[str, float]:
     """How far the matrices that a learner keeps up are from what they stand for."""
-    found: dict[str, float] = {}
-    for name, residual in _RESIDUALS.items():
-        if name in array_axes(type(state)):
-            found |= residual(learner, state)
-    return found
+    return _RESIDUALS[learner.name](learner, state) if learner.name in _RESIDUALS else {}
+
+
+def _gram(learner: Any, rows: Array, size: int) -> Array:
+    return kernel_matrix(learner.kernel.native, np.ascontiguousarray(rows[:, :size]), size)
+
+
+def _largest(gap: Array) -> float:
+    return float(np.abs(gap).max(initial=0.0))
 
 
 def _of_factor(learner: Any, state: Any) -> dict[str, float]:
     factor = np.tril(state.factor[: state.size, : state.size])
-    gram = kernel_matrix(learner.kernel.native, state.rows, state.size)
-    return {"LL' - K": float(np.abs(factor @ factor.T - gram).max(initial=0.0))}
+    return {"LL' - K": _largest(factor @ factor.T - _gram(learner, state.rows, state.size))}
 
 
-_RESIDUALS: dict[str, Callable[[Any, Any], dict[str, float]]] = {"factor": _of_factor}
+def _of_curvature(learner: Any, rows: Array, scales: Array, factor: Array, order: Array) -> float:
+    """R'R - (D K D + alpha I), the examples taken in the order of the ring."""
+    held = np.triu(factor[np.ix_(order, order)])
+    scaled = scales[order, None] * _gram(learner, rows[:, order], len(order)) * scales[order]
+    return _largest(held.T @ held - scaled - learner.regularization * np.eye(len(order)))
+
+
+def _of_kons(learner: Any, state: Any) -> dict[str, float]:
+    order = (state.oldest + np.arange(state.size)) % max(1, state.size)
+    residual = _of_curvature(learner, state.rows, state.scales, state.factor, order)
+    return {"R'R - E": residual}
+
+
+def _of_sketched_kons(learner: Any, state: Any) -> dict[str, float]:
+    curved, drawn = np.arange(state.curved), np.arange(state.drawn)
+    return {
+        "R'R - E": _of_curvature(learner, state.curved_rows, state.scales, state.factor, curved),
+        "R'R - E of KORS": _of_curvature(
+            learner, state.drawn_rows, state.drawn_scales, state.drawn_factor, drawn
+        ),
+    }
+
+
+def _of_eigenpairs(learner: Any, state: Any) -> dict[str, float]:
+    rebuilt = (state.vectors * state.values) @ state.vectors.T
+    right_angles = state.vectors.T @ state.vectors - np.eye(len(state.values))
+    gram = _gram(learner, state.rows, len(state.values))
+    return {"VSV' - K": _largest(rebuilt - gram), "V'V - I": _largest(right_angles)}
+
+
+def _of_sketches(learner: Any, state: Any) -> dict[str, float]:
+    phi_pp, phi_pm = np.empty_like(state.phi_pp), np.empty_like(state.phi_pm)
+    sketch_rows(learner.kernel.native, state.rows, state.entries, state.size, phi_pp, phi_pm)
+    return {
+        "Phi_pp": _largest(state.phi_pp - phi_pp),
+        "Phi_pm": _largest(state.phi_pm - phi_pm),
+    }
+
+
+_RESIDUALS: dict[str, Callable[[Any, Any], dict[str, float]]] = {
+    "projectron": _of_factor,
+    "projectron_pp": _of_factor,
+    "kons": _of_kons,
+    "sketched_kons": _of_sketched_kons,
+    "nolana": _of_eigenpairs,
+    "skegd": _of_sketches,
+}
 
 
 def main() -> None:
