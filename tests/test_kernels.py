@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from okl_flow import Gaussian, Laplacian, Linear, Polynomial
-from okl_flow.kernels import Kernel, kernel_at, kernel_matrix, kernel_row
+from okl_flow.kernels import (
+    Kernel,
+    kernel_at,
+    kernel_matrix,
+    kernel_row,
+    kernel_row_from,
+    squared_distances,
+)
 from tests import plain
 
 KERNELS = [
@@ -60,3 +67,14 @@ def test_a_far_example_has_no_similarity():
 
 def test_every_kernel_is_tested():
     assert {kernel.name for kernel in KERNELS} == set(Kernel.members)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(bandwidth=0.7), Laplacian(), Polynomial(), Linear()])
+def test_a_row_from_known_distances_is_the_row(kernel):
+    generator = np.random.default_rng(5)
+    rows, x = generator.standard_normal((5, 13)), generator.standard_normal(5)
+    squares, row, again = np.empty(13), np.empty(13), np.empty(13)
+    squared_distances(rows, 11, x, squares)
+    kernel_row(kernel.native, rows, 11, x, row)
+    kernel_row_from(kernel.native, squares, rows, 11, x, again)
+    np.testing.assert_array_equal(again[:11], row[:11])

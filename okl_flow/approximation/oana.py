@@ -25,17 +25,17 @@ from okl_flow.kernels import (
     NativeKernel,
     kernel_matrix,
     kernel_row,
-    products,
     squared_distances,
 )
 from okl_flow.learner import check_dim, checked_features
 from okl_flow.linalg import decompose
-from okl_flow.native import Array, native
+from okl_flow.native import Array, matrix_products, native
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.state import Axes, State, allocate, make_room
 
 __all__ = [
     "OANA",
+    "TOGETHER",
     "NativeFollowing",
     "OANAState",
     "fill_features",
@@ -47,6 +47,9 @@ __all__ = [
 ]
 
 NativeFollowing = tuple[float, float, float, bool]
+
+# Examples whose features read the eigenvectors together, as in NOGD.
+TOGETHER = 4
 
 _FLOAT_BYTES = 8
 
@@ -206,18 +209,18 @@ def landmark_to_move(
     nearest_at: Array,
     x: Array,
     number: int,
-    distances: Array,
+    squares: Array,
     target: Array,
 ) -> int:
     """Which landmark moves on example `number`, and to what `target`; -1 if none does.
 
-    Counts and times are brought up to date; the landmark stays for `move_landmark`.
+    `squares` are the squared distances of x. Counts and times are brought up to date; the
+    landmark stays for `move_landmark`.
     """
     enough, memory, ttl, counts_all = following
-    squared_distances(rows, rows.shape[1], x, distances)
-    nearest = np.argmin(distances)
+    nearest = np.argmin(squares)
     nearest_at[nearest] = number
-    if distances[nearest] < enough:
+    if squares[nearest] < enough:
         if counts_all:
             counts[nearest] = min(counts[nearest] + 1.0, memory)
         return -1
@@ -278,20 +281,13 @@ def fill_roots(values: Array, most: int, roots: Array) -> int:
 
 @native
 def fill_features(
-    kernel: NativeKernel,
-    rows: Array,
-    vectors: Array,
-    roots: Array,
-    rank: int,
-    x: Array,
-    row: Array,
-    features: Array,
+    vectors: Array, roots: Array, rank: int, similar: Array, count: int, features: Array
 ) -> None:
-    """The features of x, with room in `row` for its kernel with each landmark."""
-    kernel_row(kernel, rows, vectors.shape[0], x, row)
-    products(vectors, rank, row, features)
-    for j in range(rank):
-        features[j] /= roots[j]
+    """The features of a few examples, from the kernel of each with each landmark."""
+    matrix_products(similar, count, vectors, features)
+    for e in range(count):
+        for j in range(rank):
+            features[e, j] /= roots[j]
 
 
 @native
@@ -309,15 +305,16 @@ def _follow(
     moves: int,
 ) -> tuple[int, int]:
     """Let the landmarks follow the rows of X. Returns the rank and the moves."""
-    distances, target = np.empty(rows.shape[1]), np.empty(rows.shape[0])
+    squares, target = np.empty(rows.shape[1]), np.empty(rows.shape[0])
     for t in range(X.shape[0]):
+        squared_distances(rows, rows.shape[1], X[t], squares)
         place = landmark_to_move(
-            following, rows, counts, nearest_at, X[t], seen + t + 1, distances, target
+            following, rows, counts, nearest_at, X[t], seen + t + 1, squares, target
         )
         if place >= 0:
             move_landmark(kernel, rows, values, vectors, place, target, moves)
             moves += 1
-    return fill_roots(values, most, distances), moves
+    return fill_roots(values, most, squares), moves
 
 
 @native
@@ -325,9 +322,14 @@ def _features(
     kernel: NativeKernel, rows: Array, values: Array, vectors: Array, rank: int, X: Array
 ) -> Array:
     """The features of all rows of X."""
+    size = vectors.shape[0]
     features = np.empty((X.shape[0], rank))
-    row, roots = np.empty(vectors.shape[0]), np.empty(vectors.shape[0])
+    similar, some, roots = np.empty((TOGETHER, size)), np.empty((TOGETHER, size)), np.empty(size)
     fill_roots(values, rank, roots)
-    for t in range(X.shape[0]):
-        fill_features(kernel, rows, vectors, roots, rank, X[t], row, features[t])
+    for begin in range(0, X.shape[0], TOGETHER):
+        count = min(TOGETHER, X.shape[0] - begin)
+        for e in range(count):
+            kernel_row(kernel, rows, size, X[begin + e], similar[e])
+        fill_features(vectors, roots, rank, similar, count, some)
+        features[begin : begin + count] = some[:count, :rank]
     return features

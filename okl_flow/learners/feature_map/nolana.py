@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from okl_flow.approximation.nystrom import check_rank
 from okl_flow.approximation.oana import (
+    TOGETHER,
     NativeFollowing,
     fill_features,
     fill_roots,
@@ -25,7 +26,16 @@ from okl_flow.approximation.oana import (
     rank_most,
 )
 from okl_flow.descent import gradient_step, learn_examples
-from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_matrix, products
+from okl_flow.kernels import (
+    Gaussian,
+    Kernel,
+    NativeKernel,
+    kernel_matrix,
+    kernel_row,
+    kernel_row_from,
+    products,
+    squared_distances,
+)
 from okl_flow.learner import (
     Learner,
     check_dim,
@@ -228,32 +238,43 @@ def _learn_features(
 ) -> tuple[int, int, int]:
     """Go through the events of stage two from t on."""
     size = rows.shape[1]
-    row, roots, distances = np.empty(size), np.empty(size), np.empty(size)
+    squares, similar = np.empty((TOGETHER, size)), np.empty((TOGETHER, size))
+    some, roots = np.empty((TOGETHER, size)), np.empty(size)
     features = np.zeros(size)  # as many as there are weights; those from the rank on stay 0
     target, change = np.empty(rows.shape[0]), np.empty(weights.shape[0])
     kept = np.empty(weights.shape)  # the function at the landmarks
     fill_roots(values, most, roots)
     while t < X.shape[0]:
-        fill_features(kernel, rows, vectors, roots, rank, X[t], row, features)
-        expand(weights, features, rank, scores[t])
-        if not math.isnan(y[t]):
-            learned += 1
-            eta = rate_at(rate, learned)
-            gradient_step(loss, scores[t], y[t], eta, lam, weights, features, change)
-            place = landmark_to_move(
-                following, rows, counts, nearest_at, X[t], learned, distances, target
-            )
+        count = min(TOGETHER, X.shape[0] - t)
+        for e in range(count):
+            squared_distances(rows, size, X[t + e], squares[e])
+            kernel_row_from(kernel, squares[e], rows, size, X[t + e], similar[e])
+        fill_features(vectors, roots, rank, similar, count, some)
+        place = -1
+        for e in range(count):
+            features[:rank] = some[e, :rank]
+            expand(weights, features, rank, scores[t])
+            if not math.isnan(y[t]):
+                learned += 1
+                eta = rate_at(rate, learned)
+                gradient_step(loss, scores[t], y[t], eta, lam, weights, features, change)
+                place = landmark_to_move(
+                    following, rows, counts, nearest_at, X[t], learned, squares[e], target
+                )
+            t += 1
             if place >= 0:
-                _evaluate(weights, vectors, roots, rank, features, kept)
-                fill_features(kernel, rows, vectors, roots, rank, target, row, features)
-                expand(weights, features, rank, change)
-                kept[:, place] = change
-                move_landmark(kernel, rows, values, vectors, place, target, moves)
-                moves += 1
-                rank = fill_roots(values, most, roots)
-                _fit(kept, values, vectors, roots, rank, ridge, weights)
-                features[:] = 0.0
-        t += 1
+                break  # the features of the events after it are theirs no longer
+        if place >= 0:
+            _evaluate(weights, vectors, roots, rank, features, kept)
+            kernel_row(kernel, rows, size, target, similar[0])
+            fill_features(vectors, roots, rank, similar, 1, some)
+            expand(weights, some[0], rank, change)
+            kept[:, place] = change
+            move_landmark(kernel, rows, values, vectors, place, target, moves)
+            moves += 1
+            rank = fill_roots(values, most, roots)
+            _fit(kept, values, vectors, roots, rank, ridge, weights)
+            features[:] = 0.0
     return learned, rank, moves
 
 
@@ -303,11 +324,15 @@ def _scores(
     """The scores of all rows of X in stage two."""
     scores = np.empty((X.shape[0], weights.shape[0]))
     size = rows.shape[1]
-    row, roots, features = np.empty(size), np.empty(size), np.empty(size)
+    similar, some, roots = np.empty((TOGETHER, size)), np.empty((TOGETHER, size)), np.empty(size)
     fill_roots(values, rank, roots)
-    for t in range(X.shape[0]):
-        fill_features(kernel, rows, vectors, roots, rank, X[t], row, features)
-        expand(weights, features, rank, scores[t])
+    for begin in range(0, X.shape[0], TOGETHER):
+        count = min(TOGETHER, X.shape[0] - begin)
+        for e in range(count):
+            kernel_row(kernel, rows, size, X[begin + e], similar[e])
+        fill_features(vectors, roots, rank, similar, count, some)
+        for e in range(count):
+            expand(weights, some[e], rank, scores[begin + e])
     return scores
 
 
