@@ -1,0 +1,1 @@
+"""Zhang and Liao, "Hypothesis sketching for online kernel selection", IJCAI 2020."""
