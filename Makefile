@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format bench accuracy soak golden clean
+.PHONY: help test check format bench accuracy papers soak golden clean
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,9 +35,13 @@ format: $(READY) ## put the code into shape
 
 bench: $(READY) ## measure the learners' speed, into benchmarks/results/
 	$(BIN)/python -m benchmarks.learners
+	$(BIN)/python -m benchmarks.systems
 
 accuracy: $(READY) ## the README's table of mistake rates, from the files in DATA
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --plain
+
+papers: $(READY) ## the tables and figures of the four papers, from the files in DATA
+	$(BIN)/python -m benchmarks.papers --data $(DATA)
 
 soak: $(READY) ## ten million events through every bounded learner, into benchmarks/results/
 	$(BIN)/python -m benchmarks.soak
