@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from okl_flow.approximation.feature_map import FeatureMap
-from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_row
+from okl_flow.descent import TOGETHER, fill_features
+from okl_flow.kernels import Gaussian, Kernel, NativeKernel
 from okl_flow.learner import check_dim, checked_features
 from okl_flow.linalg import eigenpairs, pseudo_inverse
-from okl_flow.native import Array, matrix_products, native
+from okl_flow.native import Array, native
 from okl_flow.parameters import check, part, whole
 from okl_flow.rng import WORDS, Words, seeded
 from okl_flow.sketches import Integers, draw_entries, drawn_first, sketch_rows, update_sketches
@@ -29,7 +30,6 @@ __all__ = [
     "SketchSizes",
     "begin_sketches",
     "check_sizes",
-    "fill_features",
     "sketch_bytes_max",
     "sketch_projection",
     "sketch_sizes",
@@ -42,9 +42,6 @@ _ENTRY_BYTES = 4
 # Eigen- and singular values below this share of the largest are taken for none. They carry
 # round-off of some 1e-15 of it, and the pseudo-inverse passes that on 1e7 times larger at most.
 _SHARE_SMALLEST = 1e-7
-
-# Events whose features read the map together, as in NOGD.
-_TOGETHER = 4
 
 
 class SketchSizes(NamedTuple):
@@ -274,21 +271,11 @@ def sketch_projection(owner: Any, state: IRSState) -> Array:
 
 
 @native
-def fill_features(
-    kernel: NativeKernel, rows: Array, projection: Array, X: Array, row: Array, features: Array
-) -> None:
-    """features[e] = Q' k(X[e]) for the few rows of X; the landmarks are the first of `rows`."""
-    for e in range(X.shape[0]):
-        kernel_row(kernel, rows, projection.shape[0], X[e], row[e])
-    matrix_products(row, X.shape[0], projection, features)
-
-
-@native
 def _features(kernel: NativeKernel, rows: Array, projection: Array, X: Array) -> Array:
     """The features of all rows of X."""
     features = np.empty((X.shape[0], projection.shape[1]))
-    row = np.empty((_TOGETHER, projection.shape[0]))
-    for begin in range(0, X.shape[0], _TOGETHER):
-        end = min(begin + _TOGETHER, X.shape[0])
-        fill_features(kernel, rows, projection, X[begin:end], row, features[begin:end])
+    row = np.empty((TOGETHER, projection.shape[0]))
+    for begin in range(0, X.shape[0], TOGETHER):
+        end = min(begin + TOGETHER, X.shape[0])
+        fill_features(kernel, rows, projection, False, X[begin:end], row, features[begin:end])
     return features

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.approximation.nystrom import check_rank
+from okl_flow.descent import TOGETHER
 from okl_flow.eigen import change_line
 from okl_flow.kernels import (
     Gaussian,
@@ -35,7 +36,6 @@ from okl_flow.state import Axes, State, allocate, make_room
 
 __all__ = [
     "OANA",
-    "TOGETHER",
     "NativeFollowing",
     "OANAState",
     "fill_features",
@@ -47,9 +47,6 @@ __all__ = [
 ]
 
 NativeFollowing = tuple[float, float, float, bool]
-
-# Examples whose features read the eigenvectors together, as in NOGD.
-TOGETHER = 4
 
 _FLOAT_BYTES = 8
 

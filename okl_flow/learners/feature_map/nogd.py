@@ -6,16 +6,14 @@ Deviations: regularization and schedules are added; the features are turned, as 
 says, which leaves every score as it is.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.approximation.nystrom import check_rank, nystrom_projection
-from okl_flow.descent import gradient_step, learn_examples
-from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_matrix, kernel_row
+from okl_flow.descent import feature_scores, learn_examples, learn_features
+from okl_flow.kernels import Gaussian, Kernel, kernel_matrix
 from okl_flow.learner import (
     Learner,
     check_dim,
@@ -25,25 +23,19 @@ from okl_flow.learner import (
     stepped,
 )
 from okl_flow.linalg import lower_factor
-from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, lower_products, native
+from okl_flow.losses import Loss
+from okl_flow.native import Array
 from okl_flow.parameters import check, choice, part, real, whole
-from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
+from okl_flow.rates import SCHEDULES, check_shrinkage, native_rate
 from okl_flow.state import Axes, allocate
 from okl_flow.support import (
     Expansion,
-    expand,
     expansion_bytes_max,
     expansion_score,
 )
 from okl_flow.tasks import Binary, Task
 
 __all__ = ["NOGD", "NOGDState"]
-
-# The features of an event do not depend on what is learned from those before it, so four events
-# read the map together: at full rank and a budget of 100, where it does not fit the fastest
-# cache, an event's product with it costs 0.13 us instead of 0.4.
-_TOGETHER = 4
 
 
 @dataclass(slots=True)
@@ -116,7 +108,9 @@ class NOGD(Learner):
         if state.rank == 0:
             return expansion_score(self, state, X)
         features = checked_features(state, X)
-        scores = _scores(features, self.kernel.native, state.rows, state.weights, state.projection)
+        scores = feature_scores(
+            features, self.kernel.native, state.rows, state.weights, state.projection, True
+        )
         return shaped(self.task, scores)
 
     def step(self, state: NOGDState, X: ArrayLike, y: ArrayLike) -> Array:
@@ -143,7 +137,7 @@ class NOGD(Learner):
                 if state.size < self.budget:
                     return t
                 _begin_stage_two(self, state)
-            t, state.learned = _learn_features(
+            t, state.learned = learn_features(
                 t,
                 features,
                 labels,
@@ -152,10 +146,12 @@ class NOGD(Learner):
                 state.rows,
                 state.weights,
                 state.projection,
+                True,
                 state.learned,
                 self.loss.native,
                 rate,
                 self.regularization,
+                0,
             )
             return t
 
@@ -165,69 +161,6 @@ class NOGD(Learner):
         """The most bytes that the arrays of one state can take."""
         projection = self.budget * (self.rank or self.budget)
         return expansion_bytes_max(dim, self.task.outputs, self.budget, besides=projection)
-
-
-@native
-def _learn_features(
-    t: int,
-    X: Array,
-    y: Array,
-    scores: Array,
-    kernel: NativeKernel,
-    rows: Array,
-    weights: Array,
-    projection: Array,
-    learned: int,
-    loss: NativeLoss,
-    rate: NativeRate,
-    lam: float,
-) -> tuple[int, int]:
-    """Go through the events of stage two from t on: the features of a few, then one by one."""
-    similarities = np.empty((_TOGETHER, projection.shape[0]))
-    features = np.empty((_TOGETHER, projection.shape[1]))
-    change = np.empty(weights.shape[0])
-    while t < X.shape[0]:
-        count = min(_TOGETHER, X.shape[0] - t)
-        _fill_features(kernel, rows, projection, X[t : t + count], similarities, features)
-        for e in range(count):
-            expand(weights, features[e], features.shape[1], scores[t])
-            if not math.isnan(y[t]):
-                learned += 1
-                eta = rate_at(rate, learned)
-                gradient_step(loss, scores[t], y[t], eta, lam, weights, features[e], change)
-            t += 1
-    return t, learned
-
-
-@native
-def _scores(
-    X: Array, kernel: NativeKernel, rows: Array, weights: Array, projection: Array
-) -> Array:
-    """The scores of all rows of X in stage two."""
-    scores = np.empty((X.shape[0], weights.shape[0]))
-    similarities = np.empty((_TOGETHER, projection.shape[0]))
-    features = np.empty((_TOGETHER, projection.shape[1]))
-    for begin in range(0, X.shape[0], _TOGETHER):
-        some = X[begin : begin + _TOGETHER]
-        _fill_features(kernel, rows, projection, some, similarities, features)
-        for e in range(some.shape[0]):
-            expand(weights, features[e], features.shape[1], scores[begin + e])
-    return scores
-
-
-@native
-def _fill_features(
-    kernel: NativeKernel,
-    rows: Array,
-    projection: Array,
-    X: Array,
-    similarities: Array,
-    features: Array,
-) -> None:
-    """features[e] = M' k(X[e]) for the few rows of X."""
-    for e in range(X.shape[0]):
-        kernel_row(kernel, rows, rows.shape[1], X[e], similarities[e])
-    lower_products(similarities, X.shape[0], projection, features)
 
 
 def _begin_stage_two(learner: NOGD, state: NOGDState) -> None:

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from okl_flow.approximation.nystrom import check_rank
 from okl_flow.approximation.oana import (
-    TOGETHER,
     NativeFollowing,
     fill_features,
     fill_roots,
@@ -25,7 +24,7 @@ from okl_flow.approximation.oana import (
     move_landmark,
     rank_most,
 )
-from okl_flow.descent import gradient_step, learn_examples
+from okl_flow.descent import TOGETHER, gradient_step, learn_examples
 from okl_flow.kernels import (
     Gaussian,
     Kernel,

@@ -7,7 +7,6 @@ the old score of one event only, and so forgets what was learned: by default the
 the scores at the landmarks.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
@@ -18,13 +17,18 @@ from okl_flow.approximation.irs import (
     IRSState,
     begin_sketches,
     check_sizes,
-    fill_features,
     sketch_bytes_max,
     sketch_projection,
     take_into_sketches,
 )
-from okl_flow.descent import gradient_step, learn_examples
-from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_matrix
+from okl_flow.descent import (
+    feature_scores,
+    fill_features,
+    gradient_step,
+    learn_examples,
+    learn_features,
+)
+from okl_flow.kernels import Gaussian, Kernel, kernel_matrix
 from okl_flow.learner import (
     Learner,
     check_dim,
@@ -34,10 +38,10 @@ from okl_flow.learner import (
     stepped,
 )
 from okl_flow.linalg import ridge_fit
-from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, dot, native
+from okl_flow.losses import Loss
+from okl_flow.native import Array, dot
 from okl_flow.parameters import check, choice, part, real, whole
-from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
+from okl_flow.rates import SCHEDULES, check_shrinkage, native_rate, rate_at
 from okl_flow.rng import seeded
 from okl_flow.state import Axes, allocate
 from okl_flow.support import expand, expansion_score
@@ -46,9 +50,6 @@ from okl_flow.tasks import Binary, Task
 __all__ = ["SkeGD", "SkeGDState"]
 
 _FLOAT_BYTES = 8
-
-# Events of stage two that read the map together, as in NOGD.
-_TOGETHER = 4
 
 # The ridge of the re-fit, as a share of the mean square of a feature at the landmarks.
 _RIDGE_SHARE = 1e-8
@@ -138,7 +139,9 @@ class SkeGD(Learner):
         if state.rank == 0:
             return expansion_score(self, state, X)
         features = checked_features(state, X)
-        scores = _scores(features, self.kernel.native, state.rows, state.weights, state.projection)
+        scores = feature_scores(
+            features, self.kernel.native, state.rows, state.weights, state.projection, False
+        )
         return shaped(self.task, scores)
 
     def step(self, state: SkeGDState, X: ArrayLike, y: ArrayLike) -> Array:
@@ -149,7 +152,7 @@ class SkeGD(Learner):
             if state.rank == 0:
                 t = _learn_examples(self, state, t, features, labels, scores)
             while state.rank > 0 and t < features.shape[0]:
-                t, state.learned = _learn_features(
+                t, state.learned = learn_features(
                     t,
                     features,
                     labels,
@@ -158,6 +161,7 @@ class SkeGD(Learner):
                     state.rows,
                     state.weights,
                     state.projection,
+                    False,
                     state.learned,
                     self.loss.native,
                     rate,
@@ -176,60 +180,6 @@ class SkeGD(Learner):
         """The most bytes that the arrays of one state can take."""
         outputs = self.task.outputs
         return sketch_bytes_max(self, dim) + outputs * self.budget * _FLOAT_BYTES
-
-
-@native
-def _learn_features(
-    t: int,
-    X: Array,
-    y: Array,
-    scores: Array,
-    kernel: NativeKernel,
-    rows: Array,
-    weights: Array,
-    projection: Array,
-    learned: int,
-    loss: NativeLoss,
-    rate: NativeRate,
-    lam: float,
-    update_every: int,
-) -> tuple[int, int]:
-    """Go through the events of stage two from t on, until one is scored that calls for an update.
-
-    The features of a few events are made together, then they are learned one by one.
-    """
-    similarities = np.empty((_TOGETHER, projection.shape[0]))
-    features = np.empty((_TOGETHER, projection.shape[1]))
-    change = np.empty(weights.shape[0])
-    while t < X.shape[0]:
-        count = min(_TOGETHER, X.shape[0] - t)
-        fill_features(kernel, rows, projection, X[t : t + count], similarities, features)
-        for e in range(count):
-            expand(weights, features[e], features.shape[1], scores[t])
-            if not math.isnan(y[t]):
-                if learned % update_every == 0:
-                    return t, learned
-                learned += 1
-                eta = rate_at(rate, learned)
-                gradient_step(loss, scores[t], y[t], eta, lam, weights, features[e], change)
-            t += 1
-    return t, learned
-
-
-@native
-def _scores(
-    X: Array, kernel: NativeKernel, rows: Array, weights: Array, projection: Array
-) -> Array:
-    """The scores of all rows of X in stage two."""
-    scores = np.empty((X.shape[0], weights.shape[0]))
-    similarities = np.empty((_TOGETHER, projection.shape[0]))
-    features = np.empty((_TOGETHER, projection.shape[1]))
-    for begin in range(0, X.shape[0], _TOGETHER):
-        some = X[begin : begin + _TOGETHER]
-        fill_features(kernel, rows, projection, some, similarities, features)
-        for e in range(some.shape[0]):
-            expand(weights, features[e], features.shape[1], scores[begin + e])
-    return scores
 
 
 def _learn_examples(
@@ -303,7 +253,9 @@ def _refit(
     """
     landmarks, rank = state.projection.shape
     similarities, features = np.empty((1, landmarks)), np.empty((1, rank))
-    fill_features(learner.kernel.native, state.rows, state.projection, x, similarities, features)
+    fill_features(
+        learner.kernel.native, state.rows, state.projection, False, x, similarities, features
+    )
     if learner.refit == "landmarks":
         weights = ridge_fit(gram @ state.projection, kept, _RIDGE_SHARE).T
     else:
