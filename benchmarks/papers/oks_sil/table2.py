@@ -71,6 +71,8 @@ def sections(options: Options) -> Iterator[Section]:
             "the median distance to all of it. *paper*: gamma moves by 1/t times its slope; "
             "*relative*: log gamma by 10/t. The constant answer makes "
             f"{stream.majority:.1f} %."
+            + (" The paper's figure is about that of the constant answer." if
+               stream.name == "german.numer" else "")
             + (f" The paper's other learners, not there yet: {others}." if others else ""),
             ["learner", "features", "step in the width", "paper, %", "mistakes, %",
              "papers' rule", "µs"],

@@ -102,7 +102,9 @@ def sections(options: Options) -> Iterator[Section]:
         f"|K~ - K|² / |K|² on the first {ROWS_MAX} events at most of {runs} permutations; "
         "s_p = 3B/4, s_m = B/2, k = 0.2 B, d = 4, an update at every event. The paper does not "
         "say how the features were scaled. *Best of that rank*: of no matrix of rank k is the "
-        "error smaller.",
+        "error smaller. INys comes out as printed on german; IRS below it under no reading. It has "
+        "half the landmarks, and with fewer columns in S_p than rows taken in, more updates mix "
+        "more rows into each column.",
         ["file", "B", "features", "INys, paper", "ours", "IRS, paper", "ours", "best of that rank"],
         rows,
         left=3,

@@ -109,7 +109,9 @@ def sections(options: Options) -> Iterator[Section]:
             f"by alignment ({aligned_bandwidth(stream):.3g}), its grids of steps and "
             f"regularization, and for `skegd` its sketch and its re-fit, rho = {CYCLE} T. *At its "
             "best*: z-scored features, a small grid of widths and steps, `skegd` with its default "
-            "sketch, re-fitted at the landmarks at every twentieth of the stream.",
+            "sketch, re-fitted at the landmarks at every twentieth of the stream. Where `skegd` as "
+            "there misses the printed figure, its re-fit is the reason: w = f(x) phi / |phi|² keeps "
+            "the score of one event, and at each of its few updates throws away what was learned.",
             ["learner", "paper, %", "as there, %", "papers' rule", "µs", "at its best, %",
              "papers' rule", "µs"],
             rows,
