@@ -26,13 +26,21 @@ FILES = {
 }
 PERMUTATIONS = 5
 SEED = 0
-SET = ("budget=100", "fogd.feature_count=400", "rrf.feature_count=400")
+SET = (
+    "budget=100",
+    "fogd.feature_count=400",
+    "rrf.feature_count=400",
+    "sketched_kons.dictionary_size=100",
+)
 GRID = (
     "bandwidth=median*0.25,median*0.5,median,median*2",
     "learning_rate=0.05,0.1,0.2,0.5,1,2",
     "aggressiveness=0.001,0.01,0.05,0.1,0.3,1",
     "scale_rate=0.0001,0.001,0.01",
     "dual_sgd.regularization=0.0001,0.001,0.01",
+    "nolana.squared_distance=1,10",
+    "kons.regularization=0.1,1,10",
+    "sketched_kons.regularization=0.1,1,10",
 )
 # Figures of plain versions in a trial before this project, best of a small grid.
 TRIAL = {"nogd": (22.0, 10.9, 27.9), "fogd": (21.6, 11.7, 27.3), "bpa_s": (22.8, 13.2, 28.8),

@@ -48,6 +48,15 @@ def result(name: str) -> str:
     return page.partition("\n\n")[2].rstrip()
 
 
+def headlines() -> str:
+    """The headlines on the papers' page, without their title."""
+    page = (RESULTS / "papers.md").read_text()
+    found = re.search(r"## Headlines\n\n(.*?)(?=\n## |\Z)", page, flags=re.S)
+    if found is None:
+        raise SystemExit("benchmarks/results/papers.md has no headlines: run `make papers`")
+    return found[1].rstrip()
+
+
 def _between(content: str, marks: re.Match[str]) -> str:
     return marks[1] + content + "\n" + marks[2]
 
@@ -58,6 +67,8 @@ def filled(text: str) -> str:
         "learners": learners(),
         "accuracy": result("accuracy"),
         "speed": result("learners"),
+        "systems": result("systems"),
+        "headlines": headlines(),
     }
     for mark, content in contents.items():
         pattern = rf"(<!-- {mark}: [^>]*-->\n).*?(<!-- end -->)"
