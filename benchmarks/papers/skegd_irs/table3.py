@@ -110,8 +110,8 @@ def sections(options: Options) -> Iterator[Section]:
             f"regularization, and for `skegd` its sketch and its re-fit, rho = {CYCLE} T. *At its "
             "best*: z-scored features, a small grid of widths and steps, `skegd` with its default "
             "sketch, re-fitted at the landmarks at every twentieth of the stream. Where `skegd` as "
-            "there misses the printed figure, its re-fit is the reason: w = f(x) phi / |phi|² keeps "
-            "the score of one event, and at each of its few updates throws away what was learned.",
+            "there misses the printed figure, its re-fit is the reason: w = f(x) phi / |phi|² "
+            "keeps the score of one event, and throws away what was learned at each update.",
             ["learner", "paper, %", "as there, %", "papers' rule", "µs", "at its best, %",
              "papers' rule", "µs"],
             rows,
