@@ -134,7 +134,9 @@ def main() -> None:
     text = (
         "Mistakes in percent: a score on the wrong side of 0, or on it; the papers do not count "
         "a score of exactly 0. Features rescaled to [-1, 1], budget 100 (400 Fourier "
-        f"directions for `fogd` and `rrf`), {PERMUTATIONS} permutations, best of the grid "
+        f"directions for `fogd` and `rrf`; `nolana` moves landmarks from a squared distance of 5, "
+        f"`sketched_kons` keeps 100 with curvature beside 100 without), "
+        f"{PERMUTATIONS} permutations, best of the grid "
         f"{'; '.join(f'`{item}`' for item in GRID)}. The constant answer makes "
         + ", ".join(f"{rate:.1f} on {name}" for name, rate in majority.items())
         + "."
