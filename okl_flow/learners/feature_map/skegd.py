@@ -2,9 +2,10 @@
 
 Paper: Zhang, Liao, "Incremental randomized sketching for online kernel learning", ICML 2019
 (SkeGD).
-Deviations: those of the map, IRS; schedules are added; the paper's re-fit of the weights keeps
-the old score of one event only, and so forgets what was learned: by default the re-fit keeps
-the scores at the landmarks.
+Deviations: those of the map, IRS; schedules are added; an update comes where `update_every`
+divides the number of events learned before, the paper's t mod rho = 1 for every rho; the
+paper's re-fit of the weights keeps the old score of one event only, and so forgets what was
+learned: by default the re-fit keeps the scores at the landmarks.
 """
 
 from dataclasses import dataclass
