@@ -96,7 +96,8 @@ def sections(options: Options) -> Iterator[Section]:
     rows = [row for of in (of_skegd, of_nolana, of_oks_sil, of_kons) for row in of(options)]
     yield Section(
         "Headlines",
-        "Fixed settings, nothing is searched; features z-scored, but usps as it is distributed. "
+        "Settings found once on these files and fixed here, so that nothing is searched; features "
+        "z-scored, but usps as it is distributed. "
         f"{options.permutations} permutations, usps in the order of its files. A score of 0 is a "
         "mistake here, which the papers count as right.",
         ["paper", "data", "printed", "ours", "`python -m benchmarks.papers` ..."],
