@@ -4,14 +4,13 @@
 written event by event in vectorised numpy, in turns within one run: the ratios are what counts.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.learners import bare_rows
+from benchmarks.learners import bare_rows, seconds
 from benchmarks.report import write
 from okl_flow import Gaussian, make_learner, streams
 from okl_flow.native import Array
@@ -164,13 +163,6 @@ CASES = (
 )  # fmt: skip
 
 
-def timed(work: Callable[[], object]) -> float:
-    """How long a piece of work takes."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
 def main() -> None:
     """Measure, print and write the table."""
     X, y = streams.rings(WARM_UP + EVENTS, dim=DIM, seed=1)
@@ -189,15 +181,15 @@ def main() -> None:
     bare_rows(kernel, rows, rest_X)
     best: dict[str, float] = {}
     for _ in range(ROUNDS):
-        took = timed(lambda: bare_rows(kernel, rows, rest_X)) / EVENTS
+        took = seconds(lambda: bare_rows(kernel, rows, rest_X)) / EVENTS
         best["bare"] = min(best.get("bare", np.inf), took)
         for case, learner, state in prepared:
             some = rest_X[: case.events], rest_y[: case.events]
-            took = timed(lambda: learner.step(state, *some)) / case.events  # noqa: B023
+            took = seconds(lambda: learner.step(state, *some)) / case.events  # noqa: B023
             best[case.title] = min(best.get(case.title, np.inf), took)
             if case.plain is not None:
                 few = rest_X[:PLAIN_EVENTS], rest_y[:PLAIN_EVENTS]
-                took = timed(lambda: case.plain(state, *few)) / PLAIN_EVENTS  # noqa: B023
+                took = seconds(lambda: case.plain(state, *few)) / PLAIN_EVENTS  # noqa: B023
                 key = f"{case.title}, plain"
                 best[key] = min(best.get(key, np.inf), took)
     table = []

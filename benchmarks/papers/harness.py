@@ -28,6 +28,7 @@ from okl_flow.evaluation import (
     run_permutations,
 )
 from okl_flow.native import Array
+from okl_flow.rescaling import Moments, Rescaling
 
 __all__ = [
     "Job",
@@ -45,7 +46,6 @@ __all__ = [
     "tuned_in_order",
 ]
 
-RESCALINGS = ("none", "minmax", "standard")
 SEARCH_PERMUTATIONS = 5
 
 _LIBSVM = (".libsvm", ".libsvm.gz")
@@ -139,19 +139,9 @@ def _stream(name: str, paths: Sequence[Path], rows_max: int | None) -> Stream:
 
 def rescaled(stream: Stream, kind: str) -> Stream:
     """The stream with its features brought to one scale; "none" leaves them as they are."""
-    X = stream.X
-    if kind == "none":
-        return stream
-    if kind == "minmax":
-        low, width = X.min(axis=0), np.ptp(X, axis=0)
-        X = np.where(width > 0.0, 2.0 * (X - low) / np.where(width > 0.0, width, 1.0) - 1.0, 0.0)
-    elif kind == "standard":
-        deviation = X.std(axis=0)
-        constant = np.ptp(X, axis=0) == 0.0
-        X = np.where(constant, 0.0, (X - X.mean(axis=0)) / np.where(constant, 1.0, deviation))
-    else:
-        raise ValueError(f"there is no rescaling {kind!r}")
-    return Stream(stream.name, stream.task, X, stream.y)
+    moments = Moments()
+    moments.add(stream.X)
+    return Stream(stream.name, stream.task, Rescaling(kind, moments).apply(stream.X), stream.y)
 
 
 def candidates(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from benchmarks.papers.harness import (
-    RESCALINGS,
     Job,
     Options,
     Section,
@@ -16,6 +15,7 @@ from benchmarks.papers.harness import (
     tuned,
 )
 from benchmarks.papers.oks_sil.common import SETTINGS, STEPS, averaged, budget_for
+from okl_flow.rescaling import RESCALINGS
 
 PAPER = {"german.numer": 29.610, "svmguide3": 21.480, "spambase": 28.209}
 OTHERS = {
