@@ -6,6 +6,7 @@ written event by event in vectorised numpy, in turns within one run: the ratios 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,11 +186,11 @@ def main() -> None:
         best["bare"] = min(best.get("bare", np.inf), took)
         for case, learner, state in prepared:
             some = rest_X[: case.events], rest_y[: case.events]
-            took = seconds(lambda: learner.step(state, *some)) / case.events  # noqa: B023
+            took = seconds(partial(learner.step, state, *some)) / case.events
             best[case.title] = min(best.get(case.title, np.inf), took)
             if case.plain is not None:
                 few = rest_X[:PLAIN_EVENTS], rest_y[:PLAIN_EVENTS]
-                took = seconds(lambda: case.plain(state, *few)) / PLAIN_EVENTS  # noqa: B023
+                took = seconds(partial(case.plain, state, *few)) / PLAIN_EVENTS
                 key = f"{case.title}, plain"
                 best[key] = min(best.get(key, np.inf), took)
     table = []

@@ -66,8 +66,8 @@ def sections(options: Options) -> Iterator[Section]:
     marks = [len(stream.y) * (mark + 1) // MARKS for mark in range(MARKS)]
     rows = []
     for refits in (True, False):
-        step = max(STEPS, key=lambda own: float(results[refits, own].mean()))  # noqa: B023
-        right = results[refits, step]
+        passes = [(step, results[refits, step]) for step in STEPS]
+        step, right = max(passes, key=lambda own: float(own[1].mean()))
         rows.append(
             [
                 "with eq. 12" if refits else "without",

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.papers.harness import Stream
 from okl_flow import make_learner
-from okl_flow.evaluation import Measured, Result, best, run_permutations
+from okl_flow.evaluation import Measured, Result, run_permutations
 
 __all__ = ["FIRST_WIDTHS", "LEARNING_RATES", "SETTINGS", "STEPS", "averaged", "budget_for"]
 
@@ -39,9 +39,13 @@ def averaged(
     The paper draws the first width anew in every run; here every run is made with each of them.
     """
     few = min(3, permutations)
-    found = best([_over_widths(name, stream, {**settings, "learning_rate": rate}, few,
-                               WIDTHS_SEARCHED) for rate in rates])  # fmt: skip
-    chosen = {**settings, "learning_rate": getattr(found.learner, "learning_rate")}  # noqa: B009
+
+    def mistakes(rate: float) -> float:
+        chosen = {**settings, "learning_rate": rate}
+        result = _over_widths(name, stream, chosen, few, WIDTHS_SEARCHED)
+        return result.measures["mistake_rate"].mean
+
+    chosen = {**settings, "learning_rate": min(rates, key=mistakes)}
     return _over_widths(name, stream, chosen, permutations, FIRST_WIDTHS)
 
 
