@@ -1,6 +1,6 @@
 """Learners, maps and statistics by name, from names, numbers and words of a file or command."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field
 from typing import Any, TypeVar
 
@@ -50,16 +50,24 @@ def make_statistic(statistic: str, **settings: Any) -> KernelAlignment:
 
 def make_described(description: Mapping[str, Any]) -> Learner | FeatureMap | KernelAlignment:
     """The learner, map or statistic whose `describe` gave this description."""
+    if "learner" in description:
+        return make_learner(**description)
     if "map" in description:
         return make_map(**description)
-    if "statistic" in description:
-        return make_statistic(**description)
-    return make_learner(**description)
+    return make_statistic(**description)
 
 
 def _configured(configured: type[Made], settings: dict[str, Any]) -> Made:
     """A configuration of this class, its parts made from their names."""
     unused = dict(settings)
+    made: Made = _taking(configured, unused)
+    if unused:
+        raise ValueError(_unknown_parameter(configured, next(iter(unused))))
+    return made
+
+
+def _taking(configured: type[Any], unused: dict[str, Any]) -> Any:
+    """A configuration of this class; the settings that it takes are no longer unused."""
     chosen: dict[str, Any] = {}
     for parameter in parameters_of(configured):
         family = family_of(parameter)
@@ -69,8 +77,6 @@ def _configured(configured: type[Made], settings: dict[str, Any]) -> Made:
                 chosen[parameter.name] = value
         elif parameter.name in unused:
             chosen[parameter.name] = unused.pop(parameter.name)
-    if unused:
-        raise ValueError(_unknown_parameter(configured, next(iter(unused))))
     return configured(**chosen)
 
 
@@ -87,22 +93,24 @@ def _part_from(family: type[Part], parameter: "Field[Any]", unused: dict[str, An
         member = type(given)
     else:
         return given
-    own = {
-        item.name: unused.pop(item.name) for item in parameters_of(member) if item.name in unused
-    }
-    described: Part = member(**own)
+    described: Part = _taking(member, unused)
     return described
 
 
 def _unknown_parameter(configured: Any, name: str) -> str:
     """Why a learner does not take a parameter, and what it may have been meant to be."""
     known = []
-    for parameter in parameters_of(configured):
-        known.append(parameter.name)
+    for parameter, owner, choice in _all_parameters(configured):
+        known.append(parameter)
+        if parameter == name and owner:
+            return f"parameter {name!r} belongs to {choice}={owner}"
+    return f"{configured.name} has no parameter {name!r}{nearest(name, known)}"
+
+
+def _all_parameters(owner: Any, name: str = "", choice: str = "") -> Iterator[tuple[str, str, str]]:
+    """The parameters of a class and of its parts, each with the part and what it is a choice of."""
+    for parameter in parameters_of(owner):
+        yield parameter.name, name, choice
         family = family_of(parameter)
         for member in family.members.values() if family else ():
-            own = [item.name for item in parameters_of(member)]
-            known += own
-            if name in own:
-                return f"parameter {name!r} belongs to {parameter.name}={member.name}"
-    return f"{configured.name} has no parameter {name!r}{nearest(name, known)}"
+            yield from _all_parameters(member, member.name, parameter.name)

@@ -23,7 +23,7 @@ from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.factory import make_described
 from okl_flow.learner import Learner
-from okl_flow.state import array_axes, used
+from okl_flow.state import State, array_axes, inner_states, used
 
 __all__ = ["FORMAT_VERSION", "SnapshotError", "dumps", "inspect", "loads", "restore"]
 
@@ -48,15 +48,18 @@ def dumps(learner: Owner, state: Any) -> bytes:
     >>> len(dumps(learner, learner.init(dim=24))) < 300
     True
     """
+    numbers = {}
     arrays = []
     contents = []
-    for name, axes in array_axes(type(state)).items():
-        little_endian = axes.scalar_type.newbyteorder("<")
-        held = used(state, name)
-        arrays.append([name, little_endian.str, held.shape])
-        contents.append(held.astype(little_endian, copy=False).tobytes())
+    for path, part in inner_states(state):
+        numbers.update({path + name: getattr(part, name) for name in _number_names(part)})
+        for name, axes in array_axes(type(part)).items():
+            little_endian = axes.scalar_type.newbyteorder("<")
+            held = used(part, name)
+            arrays.append([path + name, little_endian.str, held.shape])
+            contents.append(held.astype(little_endian, copy=False).tobytes())
     header = msgspec.msgpack.encode(
-        {"config": learner.describe(), "numbers": _numbers(state), "arrays": arrays}
+        {"config": learner.describe(), "numbers": numbers, "arrays": arrays}
     )
     body = b"".join([_PREFIX.pack(_MAGIC, FORMAT_VERSION, len(header)), header, *contents])
     return body + _CHECKSUM.pack(zlib.crc32(body))
@@ -101,12 +104,14 @@ def inspect(blob: bytes) -> dict[str, Any]:
     }
 
 
-def _numbers(state: Any) -> dict[str, Any]:
+def _number_names(state: State) -> list[str]:
     """The fields of a state that are numbers."""
     arrays = array_axes(type(state))
-    return {
-        item.name: getattr(state, item.name) for item in fields(state) if item.name not in arrays
-    }
+    return [
+        item.name
+        for item in fields(state)
+        if item.name not in arrays and not isinstance(getattr(state, item.name), State)
+    ]
 
 
 def _opened(blob: bytes) -> tuple[dict[str, Any], memoryview]:
@@ -130,24 +135,25 @@ def _opened(blob: bytes) -> tuple[dict[str, Any], memoryview]:
 
 def _fill(state: Any, learner: Owner, header: dict[str, Any], contents: memoryview) -> None:
     """Put the snapshot's numbers and arrays into a fresh state."""
-    for name in _numbers(state):
-        setattr(state, name, header["numbers"][name])
-    lengths: dict[str, int] = dict(header["numbers"])
-    if isinstance(learner, Learner):
-        lengths["outputs"] = learner.task.outputs
     stored = {name: (dtype, tuple(shape)) for name, dtype, shape in header["arrays"]}
     begin = 0
-    for name, axes in array_axes(type(state)).items():
-        dtype, shape = stored[name]
-        for axis, length in zip(axes, shape, strict=True):
-            expected = axis if isinstance(axis, int) else lengths.setdefault(axis, length)
-            if length != expected:
-                raise SnapshotError(
-                    f"the snapshot's {name} has {length} along {axis}, not {expected}"
-                )
-        count = int(np.prod(shape))
-        values = np.frombuffer(contents, dtype=dtype, count=count, offset=begin)
-        begin += values.nbytes
-        setattr(state, name, values.astype(axes.scalar_type).reshape(shape))
+    for path, part in inner_states(state):
+        lengths = {name: header["numbers"][path + name] for name in _number_names(part)}
+        for name, value in lengths.items():
+            setattr(part, name, value)
+        if isinstance(learner, Learner):
+            lengths["outputs"] = learner.task.outputs
+        for name, axes in array_axes(type(part)).items():
+            dtype, shape = stored[path + name]
+            for axis, length in zip(axes, shape, strict=True):
+                expected = axis if isinstance(axis, int) else lengths.setdefault(axis, length)
+                if length != expected:
+                    raise SnapshotError(
+                        f"the snapshot's {path + name} has {length} along {axis}, not {expected}"
+                    )
+            count = int(np.prod(shape))
+            values = np.frombuffer(contents, dtype=dtype, count=count, offset=begin)
+            begin += values.nbytes
+            setattr(part, name, values.astype(axes.scalar_type).reshape(shape))
     if begin != len(contents):
         raise SnapshotError(f"the snapshot has {len(contents) - begin} bytes too many")

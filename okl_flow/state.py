@@ -5,17 +5,29 @@ written to a snapshot and read back:
 
     rows: Annotated[Array, Axes("dim", "size")]
 
+A field of a state may also be a state of its own: that of a map inside a learner, say.
+
 An axis that is named like a number of the state, "size" above all, is used up to that number:
 such an array may be kept longer than it is used, and grows by doubling.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axes", "State", "allocate", "array_axes", "is_full", "make_room", "used"]
+__all__ = [
+    "Axes",
+    "State",
+    "allocate",
+    "array_axes",
+    "inner_states",
+    "is_full",
+    "make_room",
+    "used",
+]
 
 
 @dataclass(slots=True)
@@ -57,9 +69,21 @@ def array_axes(state_type: type[State]) -> dict[str, Axes]:
     return _known[state_type]
 
 
-def allocate(state_type: type[AnyState], *, dim: int, **lengths: int) -> AnyState:
-    """A state of zeros. Named axes take their lengths from `lengths`; others start at 0."""
-    known = {"dim": dim, **lengths}
+def inner_states(state: State, path: str = "") -> Iterator[tuple[str, State]]:
+    """A state and the states inside it, each with its path: "" and, say, "map."."""
+    yield path, state
+    for item in fields(state):
+        value = getattr(state, item.name)
+        if isinstance(value, State):
+            yield from inner_states(value, f"{path}{item.name}.")
+
+
+def allocate(state_type: type[AnyState], *, dim: int, **given: Any) -> AnyState:
+    """A state of zeros. Named axes take their lengths from those given; others start at 0.
+
+    Numbers and inner states may be given too.
+    """
+    known = {"dim": dim, **given}
     arrays = array_axes(state_type)
     values: dict[str, Any] = {}
     for item in fields(state_type):

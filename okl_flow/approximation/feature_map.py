@@ -4,24 +4,23 @@ A map is a frozen configuration; what it has gathered from the stream is a separ
 features stand in for the kernel: features(x) . features(z) is its estimate of K(x, z).
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from okl_flow.native import Array
-from okl_flow.parameters import flat
+from okl_flow.parameters import Part, flat
 
 __all__ = ["FeatureMap"]
 
 
-class FeatureMap(ABC):
+class FeatureMap(Part):
     """An explicit stand-in for a kernel that is gathered from a stream.
 
-    Subclasses are final frozen dataclasses that hold parameters only.
+    Subclasses are final frozen dataclasses that hold parameters only. They are a family of parts,
+    so that a learner may take a map as one of its parameters.
     """
-
-    name: ClassVar[str]
 
     @abstractmethod
     def init(self, dim: int, seed: int = 0) -> Any:

@@ -8,7 +8,7 @@ In equation 4 of the paper the last transpose is one too many: features are Q' k
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,7 +77,7 @@ class IRSState(State):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IRS(FeatureMap):
+class IRS(FeatureMap, name="irs"):
     """Two sketches of the kernel matrix, kept up to date as rows come and go.
 
     With K the kernel matrix of the stored examples, S_p a sparse Johnson-Lindenstrauss
@@ -119,7 +119,6 @@ class IRS(FeatureMap):
     array([[0.882, 0.607]])
     """
 
-    name: ClassVar[str] = "irs"
     budget: int = whole(100, low=1)
     sketch_size: int | None = whole(None, low=1, optional=True)
     landmark_count: int | None = whole(None, low=1, optional=True)

@@ -11,7 +11,7 @@ as it is.
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +46,7 @@ class KORSState(State):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class KORS(FeatureMap):
+class KORS(FeatureMap, name="kors"):
     """Kernel online row sampling: a dictionary that an example enters as it is needed.
 
     With A the sum of phi phi' over all examples so far and regularization * I, the ridge leverage
@@ -76,7 +76,6 @@ class KORS(FeatureMap):
     (array([0., 9.]), array([1., 1.]))
     """
 
-    name: ClassVar[str] = "kors"
     budget: int | None = whole(None, low=1, optional=True)
     kernel: Kernel = part(Kernel, Gaussian())
     regularization: float = real(1.0, above=0.0)

@@ -6,7 +6,7 @@ the map is there as soon as they are (INys, the incremental form of the online l
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, final
+from typing import Annotated, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,7 +53,7 @@ class IncrementalNystromState(State):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IncrementalNystrom(FeatureMap):
+class IncrementalNystrom(FeatureMap, name="incremental_nystrom"):
     """The Nyström map on the first examples of a stream.
 
     The first `budget` examples become landmarks. With the eigenpairs (values S, vectors V) of
@@ -77,7 +77,6 @@ class IncrementalNystrom(FeatureMap):
     array([[0.607, 0.135]])
     """
 
-    name: ClassVar[str] = "incremental_nystrom"
     budget: int = whole(100, low=1)
     rank: int | None = whole(None, low=1, optional=True)
     kernel: Kernel = part(Kernel, Gaussian())

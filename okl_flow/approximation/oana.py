@@ -11,7 +11,7 @@ cheaper with the care that small eigenvalues need, and leaves an error. `landmar
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, final
+from typing import Annotated, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,7 +78,7 @@ class OANAState(State):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class OANA(FeatureMap):
+class OANA(FeatureMap, name="oana"):
     """The Nyström map on landmarks that follow the stream.
 
     The first `budget` examples become landmarks. From then on the landmark u nearest to an
@@ -112,7 +112,6 @@ class OANA(FeatureMap):
     array([[1.]])
     """
 
-    name: ClassVar[str] = "oana"
     budget: int = whole(100, low=1)
     rank: int | None = whole(None, low=1, optional=True)
     squared_distance: float = real(1.0, low=0.0)

@@ -8,7 +8,7 @@ which has the smaller error and makes the estimate of K(x, x) exact.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,7 @@ class RandomFourierState(State):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RandomFourier(FeatureMap):
+class RandomFourier(FeatureMap, name="random_fourier"):
     """Random Fourier features: cosine and sine of x along random directions.
 
     With directions w drawn from the Fourier transform of the kernel, cos(w . (x - z)) is K(x, z)
@@ -60,7 +60,6 @@ class RandomFourier(FeatureMap):
     array([[1. , 0.6]])
     """
 
-    name: ClassVar[str] = "random_fourier"
     feature_count: int = whole(100, low=1)
     kernel: Gaussian | Laplacian = part(Kernel, Gaussian())
     seed: int = whole(0, low=0)

@@ -100,10 +100,11 @@ def other_values(parameter, value):
     return [(value or 0) + 3, (value or 0) + 1, 2 * (value or 0) + 1]
 
 
-def parts_of(learner):
-    """The kernel, loss and task of a learner, as far as it has them."""
-    return [
-        getattr(learner, parameter.name)
-        for parameter in parameters_of(learner)
+def parts_of(owner):
+    """The kernel, loss, task and map of a configuration, as far as it has them, and theirs."""
+    found = [
+        getattr(owner, parameter.name)
+        for parameter in parameters_of(owner)
         if family_of(parameter) is not None
     ]
+    return found + [inner for part in found for inner in parts_of(part)]

@@ -13,7 +13,7 @@ import pytest
 from okl_flow import make_learner, snapshot, streams
 from okl_flow.parameters import family_of, options_of, parameters_of
 from okl_flow.registry import REGISTRY
-from okl_flow.state import array_axes
+from okl_flow.state import array_axes, inner_states
 from tests.conformance.cases import alternatives, events_for, learner_of, parts_of
 
 DIM = 5
@@ -38,8 +38,12 @@ def same(name, scores, expected, what):
 
 
 def arrays_of(state):
-    """The arrays of a state."""
-    return {name: getattr(state, name) for name in array_axes(type(state))}
+    """The arrays of a state and of the states inside it."""
+    return {
+        path + name: getattr(part, name)
+        for path, part in inner_states(state)
+        for name in array_axes(type(part))
+    }
 
 
 def run_of(learner, count):
