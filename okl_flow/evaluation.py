@@ -19,6 +19,7 @@ from okl_flow.learner import Learner
 from okl_flow.losses import Hinge, Loss, Square
 from okl_flow.metrics import Curve, Window, running_metrics
 from okl_flow.native import Array
+from okl_flow.state import inner_states
 from okl_flow.tasks import Regression
 
 __all__ = [
@@ -97,15 +98,16 @@ class Trial:
         """The metrics, the speed, and the size of the state: rows only where there are any."""
         found = self.metrics.values()
         found["events_per_second"] = self.metrics.events / max(self.seconds, 1e-9)
-        if hasattr(self.state, "size"):
-            found["rows"] = float(self.state.size)
+        sizes = [part.size for _path, part in inner_states(self.state) if hasattr(part, "size")]
+        if sizes:
+            found["rows"] = float(sum(sizes))
         found["state_bytes"] = float(len(snapshot.dumps(self.learner, self.state)))
         return found
 
 
 def loss_of(learner: Learner) -> Loss:
     """The loss that a learner is measured by: its own, or hinge, or square in regression."""
-    own = getattr(learner, "loss", None)
+    own = getattr(learner.innermost, "loss", None)
     if isinstance(own, Loss):
         return own
     return Square() if isinstance(learner.task, Regression) else Hinge()

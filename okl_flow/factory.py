@@ -7,10 +7,18 @@ from typing import Any, TypeVar
 from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.learner import Learner
-from okl_flow.parameters import Part, family_of, nearest, parameters_of
+from okl_flow.parameters import Part, choices_within, family_of, nearest, parameters_of
 from okl_flow.registry import MAPS, REGISTRY, STATISTICS
+from okl_flow.scaled import Scaled
+from okl_flow.tuned import AUTO, TUNABLE, Tuned
 
-__all__ = ["make_described", "make_learner", "make_map", "make_statistic"]
+__all__ = [
+    "make_described",
+    "make_learner",
+    "make_map",
+    "make_statistic",
+    "wrapping_parameters",
+]
 
 Made = TypeVar("Made", Learner, FeatureMap, KernelAlignment)
 
@@ -18,10 +26,15 @@ Made = TypeVar("Made", Learner, FeatureMap, KernelAlignment)
 def make_learner(learner: str, **settings: Any) -> Learner:
     """A learner by name, from names, numbers and words as a file or command line has them.
 
-    Kernels, losses and tasks are given by name, their parameters beside those of the learner.
+    Kernels, losses, tasks and maps are given by name, their parameters beside those of the
+    learner. A bandwidth or a learning rate may be "auto", and then `first_events`,
+    `trial_events` and `survivors` are those of `Tuned`; `scale` and `missing` are those of
+    `Scaled`.
 
     >>> make_learner("kogd", budget=50, kernel="polynomial", degree=3)
     KOGD(budget=50, kernel=Polynomial(degree=3, offset=1.0), loss=Hinge(), ...)
+    >>> make_learner("fogd", bandwidth="auto", scale="standard")
+    Scaled(learner=Tuned(learner=FOGD(...), tunes=('bandwidth',), ...), scale='standard', ...)
     >>> make_learner("kogd", bandwith=2.0)
     Traceback (most recent call last):
     ValueError: kogd has no parameter 'bandwith'; did you mean 'bandwidth'?
@@ -29,7 +42,32 @@ def make_learner(learner: str, **settings: Any) -> Learner:
     if learner not in REGISTRY:
         hint = nearest(learner, REGISTRY)
         raise ValueError(f"there is no learner {learner!r}{hint}; known: {', '.join(REGISTRY)}")
-    return _configured(REGISTRY[learner].learner, settings)
+    own = dict(settings)
+    tunes = tuple(name for name in TUNABLE if own.get(name) == AUTO)
+    for name in tunes:
+        del own[name]
+    tuning = _taken(Tuned, own) if tunes else {}
+    scaling = _taken(Scaled, own)
+    made = _configured(REGISTRY[learner].learner, own)
+    if tunes:
+        made = Tuned(learner=made, tunes=tunes, **tuning)
+    if any(value not in ("none", "refuse") for value in scaling.values()):
+        made = Scaled(learner=made, **{"scale": "none", **scaling})
+    return made
+
+
+def wrapping_parameters() -> Iterator[tuple[str, str]]:
+    """The parameters that any learner takes besides its own, each with the choice it needs."""
+    for parameter in parameters_of(Scaled):
+        yield parameter.name, ""
+    for parameter in parameters_of(Tuned):
+        yield parameter.name, " or ".join(f"{name}={AUTO}" for name in TUNABLE)
+
+
+def _taken(configured: type[Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are parameters of a class; they are no longer among the others."""
+    names = [parameter.name for parameter in parameters_of(configured)]
+    return {name: settings.pop(name) for name in names if name in settings}
 
 
 def make_map(map: str, **settings: Any) -> FeatureMap:
@@ -100,17 +138,8 @@ def _part_from(family: type[Part], parameter: "Field[Any]", unused: dict[str, An
 def _unknown_parameter(configured: Any, name: str) -> str:
     """Why a learner does not take a parameter, and what it may have been meant to be."""
     known = []
-    for parameter, owner, choice in _all_parameters(configured):
+    for parameter, choice in (*choices_within(configured), *wrapping_parameters()):
         known.append(parameter)
-        if parameter == name and owner:
-            return f"parameter {name!r} belongs to {choice}={owner}"
+        if parameter == name and choice:
+            return f"parameter {name!r} belongs to {choice}"
     return f"{configured.name} has no parameter {name!r}{nearest(name, known)}"
-
-
-def _all_parameters(owner: Any, name: str = "", choice: str = "") -> Iterator[tuple[str, str, str]]:
-    """The parameters of a class and of its parts, each with the part and what it is a choice of."""
-    for parameter in parameters_of(owner):
-        yield parameter.name, name, choice
-        family = family_of(parameter)
-        for member in family.members.values() if family else ():
-            yield from _all_parameters(member, member.name, parameter.name)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.losses import Hinge, Loss, Square
-from okl_flow.native import Array, first_not_finite
+from okl_flow.native import Array, first_infinite, first_not_finite
 from okl_flow.parameters import flat
 from okl_flow.state import State, is_full, make_room
 from okl_flow.tasks import Regression, Task
@@ -45,6 +45,15 @@ class Learner(ABC):
 
         `seed` starts the state's random generator, if the learner draws at all.
         """
+
+    @property
+    def innermost(self) -> "Learner":
+        """The learner itself, without what scales its features or finds its parameters."""
+        return self
+
+    def blank(self, dim: int, numbers: Mapping[str, Any]) -> Any:
+        """A state for a snapshot to fill, with the inner states that its numbers tell of."""
+        return self.init(dim)
 
     @abstractmethod
     def score(self, state: Any, X: ArrayLike) -> Array:
@@ -93,26 +102,32 @@ def _as_floats(values: ArrayLike, what: str) -> Array:
         raise ValueError(f"{what} must be real numbers, not {values!r:.80}") from None
 
 
-def checked_features(state: State, X: ArrayLike) -> Array:
-    """X as a C-contiguous matrix of finite numbers with the state's dimension."""
+def checked_features(state: State, X: ArrayLike, *, may_miss: bool = False) -> Array:
+    """X as a C-contiguous matrix of finite numbers with the state's dimension.
+
+    Under `may_miss` a number may also be NaN.
+    """
     features = _as_floats(X, "X")
     if features.ndim != 2 or features.shape[1] != state.dim:  # noqa: PLR2004
         raise ValueError(
             f"X must have shape (events, {state.dim}), as this state was made for "
             f"{state.dim} features; it has shape {np.shape(X)}"
         )
-    bad = first_not_finite(features)
+    bad = first_infinite(features) if may_miss else first_not_finite(features)
     if bad >= 0:
         row, column = divmod(bad, state.dim)
         raise ValueError(
-            f"X must be finite: row {row}, feature {column} is {features[row, column]}"
+            f"X must be finite{' or NaN' if may_miss else ''}: row {row}, feature {column} is "
+            f"{features[row, column]}"
         )
     return features
 
 
-def checked_events(task: Task, state: State, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def checked_events(
+    task: Task, state: State, X: ArrayLike, y: ArrayLike, *, may_miss: bool = False
+) -> tuple[Array, Array]:
     """X and y as native loops take them, or a ValueError that says what is wrong."""
-    features = checked_features(state, X)
+    features = checked_features(state, X, may_miss=may_miss)
     labels = _as_floats(y, "y")
     if labels.ndim != 1 or labels.shape[0] != features.shape[0]:
         raise ValueError(

@@ -24,6 +24,7 @@ __all__ = [
     "dot",
     "exponential",
     "exponentials",
+    "first_infinite",
     "first_not_finite",
     "lower_products",
     "matrix_products",
@@ -229,6 +230,16 @@ def shrink_rows(values: Array, factor: float, size: int) -> None:
     for c in range(values.shape[0]):
         for i in range(size):
             values[c, i] *= factor
+
+
+@native
+def first_infinite(values: Array) -> int:
+    """Position, in reading order, of the first infinity; -1 if there is none."""
+    flat = values.reshape(values.size)
+    for i in range(flat.shape[0]):
+        if math.isinf(flat[i]):
+            return i
+    return -1
 
 
 @native

@@ -8,14 +8,16 @@ it and names the parameter and its value when it refuses.
 import difflib
 import math
 from abc import ABC
-from collections.abc import Iterable
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 __all__ = [
     "Part",
+    "changed",
     "check",
     "choice",
+    "choices_within",
     "family_of",
     "flag",
     "flat",
@@ -23,6 +25,7 @@ __all__ = [
     "options_of",
     "parameters_of",
     "part",
+    "parts_within",
     "real",
     "whole",
 ]
@@ -118,7 +121,7 @@ def part(family: type[Part], default: Part | None) -> Any:
 
 def parameters_of(owner: Any) -> "tuple[Field[Any], ...]":
     """The declared parameters of a configuration or of its class."""
-    return fields(owner)
+    return tuple(item for item in fields(owner) if "rule" in item.metadata)
 
 
 def family_of(parameter: "Field[Any]") -> type[Part] | None:
@@ -135,7 +138,7 @@ def options_of(parameter: "Field[Any]") -> tuple[str, ...]:
 
 def check(owner: Any) -> None:
     """Refuse the first parameter of `owner` that is not what its declaration allows."""
-    for parameter in fields(owner):
+    for parameter in parameters_of(owner):
         value = getattr(owner, parameter.name)
         expected = parameter.metadata["rule"].refusal(value)
         if expected is not None:
@@ -147,7 +150,7 @@ def check(owner: Any) -> None:
 def flat(owner: Any) -> dict[str, Any]:
     """The parameters of `owner` as names, numbers and words, those of its parts among them."""
     settings: dict[str, Any] = {}
-    for parameter in fields(owner):
+    for parameter in parameters_of(owner):
         value = getattr(owner, parameter.name)
         if isinstance(value, Part):
             settings[parameter.name] = value.name
@@ -155,6 +158,38 @@ def flat(owner: Any) -> dict[str, Any]:
         else:
             settings[parameter.name] = value
     return settings
+
+
+def choices_within(owner: Any, choice: str = "") -> Iterator[tuple[str, str]]:
+    """The parameters of a class and of all parts that it may have, each with its part's choice.
+
+    A parameter of the class itself comes with an empty choice, that of a part with, say,
+    "kernel=gaussian".
+    """
+    for parameter in parameters_of(owner):
+        yield parameter.name, choice
+        family = family_of(parameter)
+        for member in family.members.values() if family else ():
+            yield from choices_within(member, f"{parameter.name}={member.name}")
+
+
+def parts_within(owner: Any) -> list[Any]:
+    """The parts of a configuration, and theirs."""
+    values = [getattr(owner, parameter.name) for parameter in parameters_of(owner)]
+    parts = [value for value in values if isinstance(value, Part)]
+    return parts + [inner for part in parts for inner in parts_within(part)]
+
+
+def changed(owner: Any, changes: Mapping[str, Any]) -> Any:
+    """The configuration with other values of some parameters, its own or those of its parts."""
+    values: dict[str, Any] = {}
+    for parameter in parameters_of(owner):
+        value = getattr(owner, parameter.name)
+        if parameter.name in changes:
+            values[parameter.name] = changes[parameter.name]
+        elif isinstance(value, Part):
+            values[parameter.name] = changed(value, changes)
+    return replace(owner, **values)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -70,7 +70,9 @@ def loads(blob: bytes) -> tuple[Any, Any]:
     header, contents = _opened(blob)
     try:
         learner = make_described(header["config"])
-        state = learner.init(header["numbers"]["dim"])
+        numbers = header["numbers"]
+        dim = numbers["dim"]
+        state = learner.blank(dim, numbers) if isinstance(learner, Learner) else learner.init(dim)
         _fill(state, learner, header, contents)
     except SnapshotError:
         raise
@@ -110,7 +112,7 @@ def _number_names(state: State) -> list[str]:
     return [
         item.name
         for item in fields(state)
-        if item.name not in arrays and not isinstance(getattr(state, item.name), State)
+        if item.name not in arrays and not isinstance(getattr(state, item.name), State | list)
     ]
 
 

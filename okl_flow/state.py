@@ -5,7 +5,8 @@ written to a snapshot and read back:
 
     rows: Annotated[Array, Axes("dim", "size")]
 
-A field of a state may also be a state of its own: that of a map inside a learner, say.
+A field of a state may also be a state of its own, that of a map inside a learner, say, or a list
+of states.
 
 An axis that is named like a number of the state, "size" above all, is used up to that number:
 such an array may be kept longer than it is used, and grows by doubling.
@@ -70,12 +71,15 @@ def array_axes(state_type: type[State]) -> dict[str, Axes]:
 
 
 def inner_states(state: State, path: str = "") -> Iterator[tuple[str, State]]:
-    """A state and the states inside it, each with its path: "" and, say, "map."."""
+    """A state and the states inside it, each with its path: "" and, say, "map." or "a.0."."""
     yield path, state
     for item in fields(state):
         value = getattr(state, item.name)
         if isinstance(value, State):
             yield from inner_states(value, f"{path}{item.name}.")
+        elif isinstance(value, list):
+            for number, one in enumerate(value):
+                yield from inner_states(one, f"{path}{item.name}.{number}.")
 
 
 def allocate(state_type: type[AnyState], *, dim: int, **given: Any) -> AnyState:

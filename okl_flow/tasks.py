@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from okl_flow.native import Array, native
+from okl_flow.native import Array, first_infinite, native
 from okl_flow.parameters import Part, check, whole
 
 __all__ = ["Binary", "Multiclass", "Regression", "Task", "target"]
@@ -76,7 +76,7 @@ class Regression(Task, name="regression"):
 
     def first_refused(self, y: Array) -> int:
         """Position of the first label that the task does not know; -1 if there is none."""
-        return _first_infinite(y)
+        return first_infinite(y)
 
     @property
     def labels(self) -> str:
@@ -105,13 +105,5 @@ def _first_not_class(y: Array, classes: int) -> int:
     for i in range(y.shape[0]):
         known = 0.0 <= y[i] < classes and y[i] == math.floor(y[i])
         if not (known or math.isnan(y[i])):
-            return i
-    return -1
-
-
-@native
-def _first_infinite(y: Array) -> int:
-    for i in range(y.shape[0]):
-        if math.isinf(y[i]):
             return i
     return -1

@@ -14,7 +14,7 @@ from okl_flow.evaluation import (
     run_permutations,
     sampled,
 )
-from okl_flow.losses import Hinge, Square
+from okl_flow.losses import Hinge, Logistic, Square
 
 LEARNERS = [make_learner("kogd", budget=20), make_learner("kogd", budget=50, bandwidth=0.5)]
 
@@ -131,12 +131,8 @@ def test_a_learner_is_measured_by_its_own_loss():
     assert loss_of(make_learner("kogd")) == Hinge()
     assert loss_of(make_learner("kogd", task="regression")) == Square()
 
-    class WithoutLoss:
-        task = make_learner("kogd").task
-
-    assert loss_of(WithoutLoss()) == Hinge()
-    WithoutLoss.task = make_learner("kogd", task="regression").task
-    assert loss_of(WithoutLoss()) == Square()
+    assert loss_of(make_learner("perceptron")) == Hinge()
+    assert loss_of(make_learner("kogd", loss="logistic", scale="standard")) == Logistic()
 
 
 def test_a_trial_returns_the_scores_of_its_learner():

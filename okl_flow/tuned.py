@@ -1,0 +1,400 @@
+"""A bandwidth and a learning rate found while learning: several side by side, the best kept."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import pdist
+
+from okl_flow.kernels import Gaussian, Kernel, Laplacian, kernel_at
+from okl_flow.learner import Learner, check_dim, checked_events, checked_features, shaped
+from okl_flow.losses import Logistic, Square, SquaredHinge, loss_value
+from okl_flow.native import Array, exponential, native
+from okl_flow.parameters import changed, check, flat, parts_within, whole
+from okl_flow.state import Axes, State, allocate
+from okl_flow.tasks import Regression, target
+
+__all__ = ["AUTO", "TUNABLE", "Tuned", "TunedState"]
+
+AUTO = "auto"
+TUNABLE = ("bandwidth", "learning_rate")
+
+# Multiples of the median distance, and of the step that the loss and the kernel allow. The first
+# of each is tried first: what a candidate is believed at the start falls with every place.
+WIDTHS = (0.5, 0.25, 1.0, 2.0)
+RATES = (1.0, 0.3, 3.0, 0.1)
+
+_BELIEF = 0.2  # what a candidate loses in log weight by a mistake, or by a place in the lists
+_LOSS_SHARE = 0.25  # of the logistic loss that counts beside a mistake
+_LOSS_MAX = 5.0
+_ERROR_MAX = 9.0  # of the squared error, in units of the labels' variance
+_HALVED, _QUARTERED = 16, 4  # shares of the trial after which fewer candidates go on
+_QUADRATIC_RATE = 0.25  # of a step on a loss that grows with the square
+_SHRINKAGE_MAX = 0.5
+_FLOAT_BYTES = 8
+_LOGISTIC = Logistic().native
+
+
+@dataclass(slots=True)
+class TunedState(State):
+    """First the events that the median distance is taken of, then the candidates."""
+
+    rows: Annotated[Array, Axes("dim", "size")]  # examples held at the start, one per column
+    labels: Annotated[Array, Axes("size")]
+    sums: Annotated[Array, Axes("outputs")]  # of the targets held
+    log_weights: Annotated[Array, Axes("kept")]  # how far each candidate is believed
+    places: Annotated[NDArray[np.int64], Axes("kept", scalar_type=np.int64)]  # in the grid
+    spread: Annotated[Array, Axes(3)]  # labels counted, their mean, summed squared distances
+    seed: int  # for the candidates
+    size: int  # examples held
+    kept: int  # candidates
+    learned: int  # events that came with a label
+    unit_bandwidth: float  # median distance of the examples held
+    unit_rate: float  # step that the loss and the kernel allow
+    candidates: list[State]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Tuned(Learner):
+    """A learner that finds its bandwidth, its learning rate or both by itself.
+
+    The first labelled events are held; until there are enough of them, scores are the mean of
+    their targets. Then their median distance is taken, and candidates begin with a quarter, a
+    half, one and two times that as bandwidth, or with four learning rates, or with all 16
+    pairs. They learn the events held, and from then on side by side; a score is the mean of
+    theirs, each by its weight, which falls exponentially with its mistakes and a quarter of its
+    logistic loss, or with its squared error. After a sixteenth of the trial half of them go on,
+    after a quarter a quarter, and in the end as many as are to survive.
+
+    Parameters:
+        learner: the learner to be tuned; its own values of what is tuned play no part.
+        tunes: "bandwidth", "learning_rate" or both.
+        first_events: labelled events that the median distance is taken of. At least 2.
+        trial_events: labelled events after which only the survivors go on. At least 16.
+        survivors: candidates that go on in the end. At least 1.
+
+    Cost: time and memory of the survivors; during the trial those of up to 16 candidates, and
+    of `first_events` examples.
+
+    >>> from okl_flow import make_learner, streams
+    >>> learner = make_learner("nogd", bandwidth="auto", learning_rate="auto")
+    >>> state = learner.init(dim=2)
+    >>> scores = learner.step(state, *streams.rings(6000))
+    >>> state.kept, learner.chosen(state)
+    (1, [{'bandwidth': 0.25, 'learning_rate': 1.0}])
+    """
+
+    learner: Learner
+    tunes: tuple[str, ...] = TUNABLE
+    first_events: int = whole(20, low=2)
+    trial_events: int = whole(4000, low=16)
+    survivors: int = whole(1, low=1)
+
+    _made: ClassVar[dict[tuple[int, float, float], Learner]]
+
+    def __post_init__(self) -> None:
+        check(self)
+        own = flat(self.learner)
+        for name in self.tunes:
+            if name not in TUNABLE:
+                raise ValueError(f"Tuned: tunes must be of {', '.join(TUNABLE)}, not {name!r}")
+            if name not in own:
+                raise ValueError(f"{self.learner.name} has no {name} to be found")
+        object.__setattr__(self, "learner", self._candidate(0, 1.0, 1.0))
+        object.__setattr__(self, "_made", {})
+        object.__setattr__(self, "name", self.learner.name)
+        object.__setattr__(self, "task", self.learner.task)
+
+    def init(self, dim: int, seed: int = 0) -> TunedState:
+        """A state that has seen nothing; `seed` is that of every candidate."""
+        check_dim(dim)
+        return allocate(
+            TunedState, dim=dim, outputs=self.task.outputs, seed=int(seed), candidates=[]
+        )
+
+    def blank(self, dim: int, numbers: Mapping[str, Any]) -> TunedState:
+        """A state for a snapshot to fill."""
+        state = self.init(dim)
+        for number in range(numbers["kept"]):
+            path = f"candidates.{number}."
+            inner = {
+                name.removeprefix(path): value
+                for name, value in numbers.items()
+                if name.startswith(path)
+            }
+            state.candidates.append(self.learner.blank(dim, inner))
+        return state
+
+    def score(self, state: TunedState, X: ArrayLike) -> Array:
+        """Scores of the events, one per row of X."""
+        features = checked_features(state, X)
+        scores = np.empty((features.shape[0], self.task.outputs))
+        if state.kept == 0:
+            scores[:] = state.sums / max(1, state.size)
+            return shaped(self.task, scores)
+        each = self._each(state, lambda learner, inner: learner.score(inner, features))
+        unlabelled = np.full(features.shape[0], math.nan)
+        _mix(each, unlabelled, self._regresses, state.log_weights.copy(), state.spread, scores)
+        return shaped(self.task, scores)
+
+    def step(self, state: TunedState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        features, labels = checked_events(self.task, state, X, y)
+        scores = np.empty((features.shape[0], self.task.outputs))
+        labelled = np.flatnonzero(~np.isnan(labels))
+        begin, passed = 0, 0  # events, and labelled ones, that are done
+        while begin < features.shape[0]:
+            until = passed + self._next_stop(state.learned) - state.learned
+            end = int(labelled[until - 1]) + 1 if until <= labelled.size else features.shape[0]
+            here = slice(begin, end)
+            if state.kept == 0:
+                self._hold(state, features[here], labels[here], scores[here])
+            else:
+                self._learn(state, features[here], labels[here], scores[here])
+            state.learned += min(until, labelled.size) - passed
+            begin, passed = end, min(until, labelled.size)
+            if state.kept == 0 and state.learned == self.first_events:
+                self._begin(state)
+            self._thin_out(state)
+        state.seen += features.shape[0]
+        return shaped(self.task, scores)
+
+    def chosen(self, state: TunedState) -> list[dict[str, float]]:
+        """The values that the candidates still there have, the most believed first."""
+        order = np.argsort(-state.log_weights, kind="stable")
+        settings = [flat(self._placed(state, state.places[at])) for at in order]
+        return [{name: own[name] for name in self.tunes} for own in settings]
+
+    def state_bytes_max(self, dim: int) -> int | None:
+        """The most bytes that the arrays of one state can take."""
+        inner = self.learner.state_bytes_max(dim)
+        if inner is None:
+            return None
+        held = self.first_events * (dim + 1) + self.task.outputs + 3
+        return held * _FLOAT_BYTES + self._grid * (inner + 2 * _FLOAT_BYTES)
+
+    @property
+    def innermost(self) -> Learner:
+        """The learner at the core."""
+        return self.learner.innermost
+
+    def describe(self) -> dict[str, Any]:
+        """The configuration of the learner, with "auto" for what is found."""
+        return {
+            **self.learner.describe(),
+            **dict.fromkeys(self.tunes, AUTO),
+            **flat(self),
+        }
+
+    @property
+    def _regresses(self) -> bool:
+        return isinstance(self.task, Regression)
+
+    @property
+    def _grid(self) -> int:
+        """Candidates at the start."""
+        widths = len(WIDTHS) if "bandwidth" in self.tunes else 1
+        return widths * (len(RATES) if "learning_rate" in self.tunes else 1)
+
+    def _placed(self, state: TunedState, place: int) -> Learner:
+        """The learner at a place of a state's grid; it is made once for all states."""
+        key = (int(place), state.unit_bandwidth, state.unit_rate)
+        if key not in self._made:
+            self._made[key] = self._candidate(*key)
+        return self._made[key]
+
+    def _candidate(self, place: int, unit_bandwidth: float, unit_rate: float) -> Learner:
+        """The learner at a place of the grid."""
+        own = flat(self.learner)
+        changes = {}
+        if "bandwidth" in self.tunes:
+            width, place = WIDTHS[place % len(WIDTHS)], place // len(WIDTHS)
+            narrowest, widest = own.get("bandwidth_min", 0.0), own.get("bandwidth_max", math.inf)
+            changes["bandwidth"] = min(max(width * unit_bandwidth, narrowest), widest)
+        if "learning_rate" in self.tunes:
+            shrinkage = own.get("regularization", 0.0)
+            most = _SHRINKAGE_MAX / shrinkage if shrinkage > 0.0 else math.inf
+            changes["learning_rate"] = min(RATES[place] * unit_rate, most)
+        made: Learner = changed(self.learner, changes)
+        return made
+
+    def _next_stop(self, learned: int) -> int:
+        """The number of labelled events, beyond those learned, after which there is a change."""
+        trial = self.trial_events
+        stops = (self.first_events, trial // _HALVED, trial // _QUARTERED, trial)
+        return min((stop for stop in stops if stop > learned), default=learned + 2**62)
+
+    def _hold(self, state: TunedState, X: Array, y: Array, scores: Array) -> None:
+        """Score by the mean of the targets, and hold the events that have labels."""
+        labelled = ~np.isnan(y)
+        _score_by_mean(y, state.sums, state.size, scores)
+        state.rows = np.concatenate([state.rows, X[labelled].T], axis=1)
+        state.labels = np.concatenate([state.labels, y[labelled]])
+        state.size = state.labels.size
+
+    def _begin(self, state: TunedState) -> None:
+        """Take the median distance of the events held, and let the candidates learn them."""
+        X, y = np.ascontiguousarray(state.rows.T), state.labels
+        kernel = next(
+            (part for part in parts_within(self.learner) if isinstance(part, Kernel)), None
+        )
+        metric = "cityblock" if isinstance(kernel, Laplacian) else "euclidean"
+        state.unit_bandwidth = _rounded(float(np.median(pdist(X, metric))))
+        state.unit_rate = 1.0
+        if kernel is not None and not isinstance(kernel, Gaussian | Laplacian):
+            own = [kernel_at(kernel.native, x) for x in X]
+            state.unit_rate = _rounded(1.0 / max(1e-300, float(np.mean(own))))
+        if isinstance(getattr(self.learner, "loss", None), Square | SquaredHinge):
+            state.unit_rate *= _QUADRATIC_RATE
+        state.kept = self._grid
+        state.places = np.arange(state.kept)
+        widths = len(WIDTHS) if "bandwidth" in self.tunes else state.kept
+        belief = state.places % widths + state.places // widths
+        state.log_weights = -_BELIEF * belief.astype(np.float64)
+        state.candidates = [
+            self._placed(state, place).init(state.dim, seed=state.seed)
+            for place in range(state.kept)
+        ]
+        self._learn(state, X, y, np.empty((y.size, self.task.outputs)))
+        state.rows, state.labels = np.zeros((state.dim, 0)), np.zeros(0)
+        state.sums[:] = 0.0
+        state.size = 0
+
+    def _learn(self, state: TunedState, X: Array, y: Array, scores: Array) -> None:
+        """Let the candidates learn the events, and weigh them by how they did."""
+        each = self._each(state, lambda learner, inner: learner.step(inner, X, y))
+        _mix(each, y, self._regresses, state.log_weights, state.spread, scores)
+
+    def _each(self, state: TunedState, ask: Callable[[Learner, State], Array]) -> Array:
+        """The answers of all candidates, by candidate, event and output."""
+        return np.stack(
+            [
+                ask(self._placed(state, place), inner)
+                for place, inner in zip(state.places, state.candidates, strict=True)
+            ]
+        ).reshape(state.kept, -1, self.task.outputs)
+
+    def _thin_out(self, state: TunedState) -> None:
+        """Keep as many candidates as the trial has got to, and none that has diverged."""
+        share = 1
+        if state.learned >= self.trial_events:
+            share = self._grid
+        elif state.learned >= self.trial_events // _QUARTERED:
+            share = 4
+        elif state.learned >= self.trial_events // _HALVED:
+            share = 2
+        most = max(self.survivors, self._grid // share)
+        alive = int(np.isfinite(state.log_weights).sum())
+        most = min(most, max(1, alive))
+        if state.kept > most:
+            best = np.sort(np.argsort(-state.log_weights, kind="stable")[:most])
+            state.candidates = [state.candidates[at] for at in best]
+            state.log_weights = state.log_weights[best]
+            state.places = state.places[best]
+            state.kept = most
+
+
+def _rounded(unit: float) -> float:
+    """A unit to the nearest quarter of an octave, so that many states share few of them."""
+    if not (math.isfinite(unit) and unit > 0.0):
+        return 1.0
+    return math.exp2(round(4.0 * math.log2(unit)) / 4.0)
+
+
+@native
+def _score_by_mean(y: Array, sums: Array, count: int, scores: Array) -> None:
+    """Score each event by the mean of the targets before it."""
+    for t in range(y.shape[0]):
+        for c in range(sums.shape[0]):
+            scores[t, c] = sums[c] / max(1, count)
+        if not math.isnan(y[t]):
+            count += 1
+            for c in range(sums.shape[0]):
+                sums[c] += target(y[t], c, sums.shape[0])
+
+
+@native
+def _mix(
+    each: Array, y: Array, regresses: bool, log_weights: Array, spread: Array, scores: Array
+) -> None:
+    """Average the scores of the candidates by their weights, and weigh them by the labels.
+
+    A candidate whose score is not finite has no weight from then on, unless it is the last.
+    """
+    candidates, events, outputs = each.shape
+    for t in range(events):
+        _drop_diverged(each[:, t], log_weights)
+        _average(each[:, t], log_weights, scores[t])
+        if math.isnan(y[t]):
+            continue
+        if regresses:
+            spread[0] += 1.0
+            gap = y[t] - spread[1]
+            spread[1] += gap / spread[0]
+            spread[2] += gap * (y[t] - spread[1])
+        for k in range(candidates):
+            if regresses:
+                cost = _share_of_variance(each[k, t, 0] - y[t], spread)
+            else:
+                cost = _mistake_and_loss(each[k, t], y[t])
+            log_weights[k] -= _BELIEF * cost
+
+
+@native
+def _drop_diverged(each: Array, log_weights: Array) -> None:
+    """Take the weight of candidates that are not finite, as long as another is there."""
+    alive = 0
+    for k in range(each.shape[0]):
+        alive += log_weights[k] > -math.inf
+    for k in range(each.shape[0]):
+        finite = True
+        for c in range(each.shape[1]):
+            finite = finite and math.isfinite(each[k, c])
+        if not finite and alive > 1 and log_weights[k] > -math.inf:
+            log_weights[k] = -math.inf
+            alive -= 1
+
+
+@native
+def _average(each: Array, log_weights: Array, score: Array) -> None:
+    """The mean of the candidates' scores by their weights."""
+    highest = log_weights[0]
+    for k in range(each.shape[0]):
+        highest = max(highest, log_weights[k])
+    total = 0.0
+    for c in range(score.shape[0]):
+        score[c] = 0.0
+    for k in range(each.shape[0]):
+        weight = exponential(log_weights[k] - highest)
+        if weight > 0.0:
+            total += weight
+            for c in range(score.shape[0]):
+                score[c] += weight * each[k, c]
+    for c in range(score.shape[0]):
+        score[c] /= total
+
+
+@native
+def _share_of_variance(error: float, spread: Array) -> float:
+    """A squared error in units of the labels' variance so far."""
+    if spread[2] <= 0.0:
+        return 0.0
+    return float(min(_ERROR_MAX, error * error * spread[0] / spread[2]))
+
+
+@native
+def _mistake_and_loss(scores: Array, y: float) -> float:
+    """1 for a mistake, and a share of the logistic loss of each output."""
+    loss, wrong = 0.0, False
+    for c in range(scores.shape[0]):
+        aim = target(y, c, scores.shape[0])
+        loss += min(_LOSS_MAX, loss_value(_LOGISTIC, scores[c], aim))
+        if scores.shape[0] == 1:
+            wrong = aim * scores[0] <= 0.0
+        elif aim < 0.0:
+            wrong = wrong or scores[c] > scores[int(y)]
+    return (1.0 if wrong else 0.0) + _LOSS_SHARE * loss
