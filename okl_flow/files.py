@@ -95,6 +95,7 @@ class Source:
     format: str
     label: str
     dim: int | None
+    may_miss: bool = False
 
     @property
     def name(self) -> str:
@@ -159,11 +160,18 @@ class Source:
     def _parser(self) -> Parser:
         if self.format == "libsvm":
             return LibsvmParser(self.dim)
-        return CsvParser(self.label) if self.format == "csv" else JsonlParser(self.label)
+        if self.format == "csv":
+            return CsvParser(self.label, self.may_miss)
+        return JsonlParser(self.label, self.may_miss)
 
 
 def open_source(
-    path: str, *, format: str | None = None, label: str = "label", dim: int | None = None
+    path: str,
+    *,
+    format: str | None = None,
+    label: str = "label",
+    dim: int | None = None,
+    may_miss: bool = False,
 ) -> Source:
     """A file as a stream of events; "-" is standard input.
 
@@ -172,6 +180,8 @@ def open_source(
         format: libsvm, csv or jsonl; by default what the suffix says.
         label: name of the column or field of the label, in CSV and JSON lines.
         dim: number of features, in LIBSVM text that cannot be looked through beforehand.
+        may_miss: take an empty cell, nan or null for a feature that is missing, which is NaN
+            from then on. LIBSVM text has none: what is not listed there is 0.
     """
     if format is None:
         format = format_of(path)
@@ -185,7 +195,9 @@ def open_source(
     with _errors_of(path):
         if path != "-" and stat.S_ISDIR(os.stat(path).st_mode):
             raise IsADirectoryError(errno.EISDIR, "it is a directory, and a file was expected")
-    return Source(path, format, label, dim)
+    if may_miss and format == "libsvm":
+        raise DataError(f"{path}: LIBSVM text has no missing features: what is not listed is 0")
+    return Source(path, format, label, dim, may_miss)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ class DataRequest:
     dim: int | None
     format: str | None
     rescale: str
+    may_miss: bool
     batch: int
     load: bool  # all events are needed at once
 
@@ -61,6 +62,11 @@ class Data:
 
     def median(self, seed: int) -> float:
         """The median distance of two events."""
+        if self.source.may_miss:
+            raise CommandError(
+                "there is no median distance of events with missing features; "
+                "--set bandwidth=auto takes it once they are filled in"
+            )
         if self.loaded is not None:
             return median_distance(self.loaded[0], seed=seed)
         if self.rows is None:
@@ -77,7 +83,17 @@ def prepare(asked: DataRequest, steps: Steps) -> Data:
         hint = nearest(asked.rescale, RESCALINGS)
         known = ", ".join(RESCALINGS)
         raise CommandError(f"--rescale: there is no {asked.rescale!r}{hint}; known: {known}")
-    source = open_source(asked.path, format=asked.format, label=asked.label, dim=asked.dim)
+    if asked.may_miss and asked.rescale != "none":
+        raise CommandError(
+            "--rescale knows nothing of --missing; --set scale=standard scales while learning"
+        )
+    source = open_source(
+        asked.path,
+        format=asked.format,
+        label=asked.label,
+        dim=asked.dim,
+        may_miss=asked.may_miss,
+    )
     labels = None if asked.labels is None else _parse_labels(asked.labels)
     if asked.task == "regression" and labels:
         raise CommandError("--labels names classes, and a regression has none")

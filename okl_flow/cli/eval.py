@@ -85,6 +85,15 @@ Rescale = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Missing = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="What to do about an empty cell, nan or null where a feature should be: refuse it, "
+        "or let the learners put the mean of the feature so far in its place.",
+        rich_help_panel=_READING,
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -160,6 +169,7 @@ def evaluate(
     batch: Batch = 1000,
     task: Task = None,
     rescale: Rescale = "none",
+    missing: Missing = "refuse",
     format_name: Format = None,
     label: Label = "label",
     labels: Labels = None,
@@ -182,7 +192,7 @@ def evaluate(
     from okl_flow.cli.data import DataRequest  # noqa: PLC0415
     from okl_flow.cli.plan import Request, carry_out  # noqa: PLC0415
     from okl_flow.cli.plot import check_plot, draw  # noqa: PLC0415
-    from okl_flow.cli.settings import parse_choices  # noqa: PLC0415
+    from okl_flow.cli.settings import parse_choices, parse_missing  # noqa: PLC0415
 
     if plot is not None:
         check_plot(plot)
@@ -194,11 +204,13 @@ def evaluate(
         dim=dim,
         format=format_name,
         rescale=rescale,
+        may_miss=parse_missing(missing),
         batch=batch,
         load=permutations > 0,
     )
+    filling = ["missing=mean"] if wanted.may_miss else []
     choices = [
-        *parse_choices("--set", assign or (), learner),
+        *parse_choices("--set", [*filling, *(assign or ())], learner),
         *parse_choices("--grid", grid or (), learner),
     ]
     report = carry_out(

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from okl_flow.cli.errors import CommandError
-from okl_flow.factory import make_learner
+from okl_flow.factory import make_learner, wrapping_parameters
 from okl_flow.learner import Learner
-from okl_flow.parameters import family_of, nearest, parameters_of
+from okl_flow.parameters import choices_within, family_of, nearest, parameters_of
 from okl_flow.registry import REGISTRY
+from okl_flow.tuned import AUTO
 
 __all__ = [
     "Candidate",
@@ -20,6 +21,7 @@ __all__ = [
     "candidates",
     "check_choices",
     "parse_choices",
+    "parse_missing",
     "parse_value",
 ]
 
@@ -93,6 +95,13 @@ def _parse_median(text: str) -> MedianMultiple:
             f"expected median or median*0.5, say, as bandwidth, not {text!r}"
         ) from None
     return MedianMultiple(factor)
+
+
+def parse_missing(text: str) -> bool:
+    """Whether features may be missing."""
+    if text not in ("refuse", "mean"):
+        raise CommandError(f"--missing must be refuse or mean, not {text!r}")
+    return text == "mean"
 
 
 def parse_choices(option: str, texts: Sequence[str], learners: Sequence[str]) -> list[Choice]:
@@ -179,7 +188,9 @@ def _candidates(
     descriptions = []
     for values in itertools.product(*(choice.values for choice in own.values())):
         asked = dict(zip(own, values, strict=True))
-        fitting = set(_names_under(name, asked))
+        fitting = set(_names_under(REGISTRY[name].learner, asked))
+        finding = AUTO in asked.values()
+        fitting.update(key for key, needed in wrapping_parameters() if finding or not needed)
         settings, chosen = {}, {}
         for key, value in asked.items():
             if key not in fitting and own[key].learner is None:
@@ -207,36 +218,34 @@ def _made(name: str, settings: dict[str, Any], task: dict[str, Any]) -> Learner:
         raise CommandError(str(error)) from None
 
 
-def _names_under(name: str, settings: dict[str, Any]) -> Iterator[str]:
-    """The parameters that a learner has under these settings."""
-    for parameter in parameters_of(REGISTRY[name].learner):
+def _names_under(owner: Any, settings: dict[str, Any]) -> Iterator[str]:
+    """The parameters that a learner or a part of it has under these settings."""
+    for parameter in parameters_of(owner):
         yield parameter.name
         family = family_of(parameter)
         if family is not None:
             given = settings.get(parameter.name, parameter.default)
             member = family.members.get(given) if isinstance(given, str) else type(given)
             if member in family.members.values():
-                yield from (item.name for item in parameters_of(member))
+                yield from _names_under(member, settings)
+
+
+def _all_choices(name: str) -> Iterator[tuple[str, str]]:
+    """The parameters that a learner has under any settings, each with the choice it needs."""
+    yield from choices_within(REGISTRY[name].learner)
+    yield from wrapping_parameters()
 
 
 def _all_names(name: str) -> Iterator[str]:
-    """The parameters that a learner has under any settings."""
-    for parameter in parameters_of(REGISTRY[name].learner):
-        yield parameter.name
-        family = family_of(parameter)
-        for member in family.members.values() if family else ():
-            yield from (item.name for item in parameters_of(member))
+    return (key for key, _choice in _all_choices(name))
 
 
 def _why_unused(choice: Choice, names: Sequence[str]) -> str:
     """Why no learner has a parameter, and which may have been meant."""
     for name in names:
-        for parameter in parameters_of(REGISTRY[name].learner):
-            family = family_of(parameter)
-            for member in family.members.values() if family else ():
-                if any(item.name == choice.key for item in parameters_of(member)):
-                    owner = f"{parameter.name}={member.name}"
-                    return f"{name} has it with {owner} only, which is not chosen here"
+        for key, needed in _all_choices(name):
+            if key == choice.key and needed:
+                return f"{name} has it with {needed} only, which is not chosen here"
     known = dict.fromkeys(key for name in names for key in _all_names(name) if key not in _TASK)
     hint = nearest(choice.key, known) or f"; known: {', '.join(known)}"
     whose = f"{names[0]} has no" if len(names) == 1 else "none of the learners has a"

@@ -12,6 +12,8 @@ from okl_flow.native import Array
 
 __all__ = ["CsvParser"]
 
+_MISSING = ("", "nan", "null")
+
 Numbered = list[tuple[int, list[str]]]
 """The cells of some rows, with the numbers of their lines."""
 
@@ -19,9 +21,10 @@ Numbered = list[tuple[int, list[str]]]
 class CsvParser(Parser):
     """Comma-separated values under a header. An empty label cell means that there is none."""
 
-    def __init__(self, label: str) -> None:
-        """`label` is the name of the label's column."""
+    def __init__(self, label: str, may_miss: bool) -> None:
+        """`label` is the name of the label's column; `may_miss` lets features be missing."""
         self._label = label
+        self._may_miss = may_miss
         self._at = 0
         self._columns: list[str] = []
         self._underscore = False  # in a line read since it was last set to False
@@ -92,7 +95,8 @@ class CsvParser(Parser):
                 lines.fail(number, f"column {min(len(row), len(self._columns)) + 1}", problem)
             values = [number_in(cell) for cell in row]
             for at, value in enumerate(values):
-                if math.isnan(value) and at != self._at:
+                missing = self._may_miss and row[at].strip().lower() in _MISSING
+                if math.isnan(value) and at != self._at and not missing:
                     problem = f"expected a finite number, {found(row[at])}"
                     lines.fail(number, self._place(at), problem)
             labels.append(row[self._at])

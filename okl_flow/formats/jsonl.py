@@ -28,9 +28,10 @@ class JsonlParser(Parser):
     The first record settles which of them, the features' names and their order.
     """
 
-    def __init__(self, label: str) -> None:
-        """`label` is the name of the label's field."""
+    def __init__(self, label: str, may_miss: bool) -> None:
+        """`label` is the name of the label's field; `may_miss` lets features be null."""
         self._label = label
+        self._values = _NUMBERS | {type(None)} if may_miss else _NUMBERS
         self._nested = False  # the features are under "features"
         self._listed = False  # and there in a list
 
@@ -85,7 +86,7 @@ class JsonlParser(Parser):
         expected = (self.dim or 0) + (0 if self._nested else 1)
         if type(row) is not list or len(features) != expected:
             raise TypeError("features")
-        if not _NUMBERS.issuperset(map(type, row)):
+        if not self._values.issuperset(map(type, row)):
             raise TypeError("values")
         return row
 
@@ -118,7 +119,7 @@ class JsonlParser(Parser):
                 fail("", f"feature {name!r} is one that the first record does not have")
             named = {f"feature {name!r}": features[name] for name in self.names}
         for place, value in named.items():
-            if not _is_finite(value):
+            if not (value is None and type(None) in self._values or _is_finite(value)):
                 fail(place, f"expected a finite number, {found(value)}")
 
 
