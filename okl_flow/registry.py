@@ -27,6 +27,7 @@ from okl_flow.learners.feature_map.nolana import NOLANA
 from okl_flow.learners.feature_map.rrf import RRF
 from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
+from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 from okl_flow.learners.second_order.kons import KONS
 from okl_flow.learners.second_order.sketched_kons import SketchedKONS
@@ -345,6 +346,21 @@ REGISTRY: dict[str, Row] = {
             },
             mistakes_max=(0.1, 0.155),
             limits=(Limit(({"probability_min": 0.3}, {"probability_min": 1.0}), "kons", {}),),
+        ),
+        Row(
+            AROW,
+            paper="Crammer, Kulesza and Dredze, 2009",
+            memory="dim^2, or dim with a diagonal covariance",
+            cost="dim^2, or dim with a diagonal covariance",
+            tasks=("binary", "multiclass", "regression"),
+            limits=(
+                Limit(
+                    tuple({"intercept": "none", "regularization": r} for r in (1e2, 1e4, 1e6)),
+                    "passive_aggressive",
+                    {"variant": "pa2", "aggressiveness": 5e-7},
+                    tolerance=1e-7,
+                ),
+            ),
         ),
         Row(
             PassiveAggressive,
