@@ -41,6 +41,7 @@ GRID = (
     "dual_sgd.regularization=0.0001,0.001,0.01",
     "kons.regularization=0.1,1,10",
     "sketched_kons.regularization=0.1,1,10",
+    "krls_ald.regularization=0.01,0.1,1",
     "arow.regularization=0.1,1,10,100",
 )
 PLAIN_TOO_SLOW = ("nolana", "sketched_kons")

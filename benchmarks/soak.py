@@ -128,6 +128,7 @@ _RESIDUALS: dict[str, Callable[[Any, Any], dict[str, float]]] = {
     "projectron": _of_factor,
     "projectron_pp": _of_factor,
     "kons": _of_kons,
+    "krls_ald": _of_factor,
     "sketched_kons": _of_sketched_kons,
     "nolana": _of_eigenpairs,
     "skegd": _of_sketches,

@@ -30,6 +30,7 @@ from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 from okl_flow.learners.second_order.kons import KONS
+from okl_flow.learners.second_order.krls_ald import KRLSALD
 from okl_flow.learners.second_order.sketched_kons import SketchedKONS
 
 __all__ = ["MAPS", "REGISTRY", "STATISTICS", "Limit", "Row"]
@@ -346,6 +347,18 @@ REGISTRY: dict[str, Row] = {
             },
             mistakes_max=(0.1, 0.155),
             limits=(Limit(({"probability_min": 0.3}, {"probability_min": 1.0}), "kons", {}),),
+        ),
+        Row(
+            KRLSALD,
+            paper="Engel, Mannor and Meir, 2004",
+            memory="budget * (budget + dim)",
+            cost="budget * (budget + dim)",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25, "forgetting": 0.99},
+            mistakes_max=(0.105, 0.165),
+            alternatives={"dependency": (0.6,)},
+            limits=(Limit(({"budget": 20}, {"budget": 300}), "krls_ald", {"budget": 400}),),
         ),
         Row(
             AROW,

@@ -1,0 +1,194 @@
+"""Kernel recursive least squares: the least-squares fit so far, on the examples that are needed.
+
+Paper: Engel, Mannor, Meir, "The kernel recursive least-squares algorithm", IEEE Transactions on
+Signal Processing, 2004 (KRLS with the test of approximate linear dependency, Table 1).
+Deviations: the paper minimises the squared errors alone, here `regularization` times |f|^2 is added
+to them; towards 0 it is the paper's. The paper keeps the inverse of the kernel matrix, which
+drifts, and the matrix P, which may lose its sign to round-off. Here the kept examples span
+features z = L^-1 k(x), with L the growing Cholesky factor of their kernel matrix, in which
+|f| = |w|: recursive least squares of f(x) = w . z, by a covariance that stays positive
+(`okl_flow/covariance.py`). A kept example adds a feature that is 0 for those before it, which is
+just what the test of dependency neglects. A full budget stops the growth: from then on every event
+is projected onto the kept examples, and moves the weights only. A rest below 1e-10 K(x, x) counts
+as 0, however small the dependency. `forgetting` is ours.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from okl_flow.covariance import add_weight, condition, fade
+from okl_flow.factor import grow_factor, is_new, solve_lower
+from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
+from okl_flow.learner import Learner, check_dim, checked_features, shaped, stepped
+from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.parameters import check, part, real, whole
+from okl_flow.state import Axes, allocate
+from okl_flow.support import Expansion, expand, expansion_bytes_max, put
+from okl_flow.tasks import Binary, Task, target
+
+__all__ = ["KRLSALD", "KRLSALDState"]
+
+
+@dataclass(slots=True)
+class KRLSALDState(Expansion):
+    """The examples kept, the factor of their kernel matrix, and the weights of its features.
+
+    A weight is that of the feature which its example added, not of its kernel.
+    """
+
+    factor: Annotated[Array, Axes("size", "size")]  # L of K = L L', its upper triangle 0
+    lines: Annotated[Array, Axes("size", "size")]  # U of the weights' covariance, its columns
+    variances: Annotated[Array, Axes("size")]  # and its D
+    turn: int  # the weight that goes back towards 0 next
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KRLSALD(Learner):
+    """Kernel recursive least squares (KRLS-ALD): the ridge regression of all events so far.
+
+    An example is kept if the kept ones do not express it nearly. Whether it is kept or not, the
+    function is then the one with the least sum of squared errors over all events, each seen as
+    the kept examples express it. There is no step size. In classification the labels -1 and +1
+    are what is regressed on.
+
+    Parameters:
+        budget: examples kept at most. At least 1. When it is full, no other is.
+        kernel: similarity of two examples (k).
+        dependency: squared distance from the span of the kept examples up to which an example
+            counts as expressed (nu); K(x, x) is the largest there is. At least 0.
+        regularization: weight of the function's squared norm beside the squared errors. Above 0.
+        forgetting: what is left of an event's weight after another one, while that of the norm
+            stays. At 1 nothing is forgotten. Above 0, at most 1.
+        task: binary, multiclass or regression.
+
+    Cost: time and memory O(budget * (budget + dim)) per event and per key.
+
+    >>> learner = KRLSALD(kernel=Gaussian(bandwidth=1.0), regularization=1.0)
+    >>> state = learner.init(dim=1)
+    >>> learner.step(state, [[0.0], [0.0], [0.0]], [1.0, 1.0, 1.0]).round(3)
+    array([0.   , 0.5  , 0.667])
+    >>> state.size
+    1
+    """
+
+    name: ClassVar[str] = "krls_ald"
+    budget: int = whole(100, low=1)
+    kernel: Kernel = part(Kernel, Gaussian())
+    dependency: float = real(0.01, low=0.0)
+    regularization: float = real(0.1, above=0.0)
+    forgetting: float = real(1.0, above=0.0, high=1.0)
+    task: Task = part(Task, Binary())
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def init(self, dim: int, seed: int = 0) -> KRLSALDState:
+        """A state without examples; nothing is drawn, so the seed plays no part."""
+        check_dim(dim)
+        return allocate(KRLSALDState, dim=dim, outputs=self.task.outputs)
+
+    def score(self, state: KRLSALDState, X: ArrayLike) -> Array:
+        """Scores of the events, one per row of X."""
+        features = checked_features(state, X)
+        scores = _scores(
+            features, self.kernel.native, state.rows, state.factor, state.weights, state.size
+        )
+        return shaped(self.task, scores)
+
+    def step(self, state: KRLSALDState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+
+        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
+            t, state.size, state.turn = _learn(
+                t,
+                features,
+                labels,
+                scores,
+                state.rows,
+                state.factor,
+                state.weights,
+                state.lines,
+                state.variances,
+                state.size,
+                state.turn,
+                self.kernel.native,
+                math.sqrt(self.dependency),
+                self.regularization,
+                self.forgetting,
+                self.budget,
+            )
+            return t
+
+        return stepped(self, state, X, y, learn)
+
+    def state_bytes_max(self, dim: int) -> int | None:
+        """The most bytes that the arrays of one state can take."""
+        besides = self.budget * (2 * self.budget + 1)
+        return expansion_bytes_max(dim, self.task.outputs, self.budget, besides=besides)
+
+
+@native
+def _learn(
+    t: int,
+    X: Array,
+    y: Array,
+    scores: Array,
+    rows: Array,
+    factor: Array,
+    weights: Array,
+    lines: Array,
+    variances: Array,
+    size: int,
+    turn: int,
+    kernel: NativeKernel,
+    distance: float,
+    lam: float,
+    keep: float,
+    budget: int,
+) -> tuple[int, int, int]:
+    """Go through the events from t on; stop early where the arrays need more room."""
+    room = rows.shape[1]
+    row, z = np.empty(room), np.empty(room)
+    spare, gain = np.empty(room), np.empty(room)
+    nothing = np.zeros(weights.shape[0])
+    while t < X.shape[0]:
+        if size == room and size != budget:
+            break
+        kernel_row(kernel, rows, size, X[t], row)
+        spanned = solve_lower(factor, size, row, z)
+        expand(weights, z, size, scores[t])
+        if not math.isnan(y[t]):
+            if keep < 1.0:
+                turn = fade(lines, variances, weights, size, keep, turn, spare, gain)
+            own = kernel_at(kernel, X[t])
+            if size < budget and is_new(own, spanned, distance):
+                put(rows, weights, size, X[t], nothing)
+                grow_factor(factor, size, z, own - spanned)
+                add_weight(lines, variances, size)
+                z[size] = factor[size, size]
+                size += 1
+            total = condition(lines, variances, size, z, lam, spare, gain)
+            for c in range(weights.shape[0]):
+                goal = target(y[t], c, weights.shape[0])
+                add_scaled((goal - dot(weights[c], z, size)) / total, gain, weights[c], size)
+        t += 1
+    return t, size, turn
+
+
+@native
+def _scores(
+    X: Array, kernel: NativeKernel, rows: Array, factor: Array, weights: Array, size: int
+) -> Array:
+    """The scores of all rows of X, as `_learn` gives them."""
+    scores = np.empty((X.shape[0], weights.shape[0]))
+    row, z = np.empty(rows.shape[1]), np.empty(rows.shape[1])
+    for t in range(X.shape[0]):
+        kernel_row(kernel, rows, size, X[t], row)
+        solve_lower(factor, size, row, z)
+        expand(weights, z, size, scores[t])
+    return scores

@@ -1,0 +1,214 @@
+"""KRLS-ALD: what only its paper promises."""
+
+import math
+
+import numpy as np
+import pytest
+
+from okl_flow import Gaussian, Linear, Multiclass, Polynomial, Regression, streams
+from okl_flow.learners.linear.arow import AROW
+from okl_flow.learners.second_order.krls_ald import KRLSALD
+from tests import plain
+
+
+class Plain:
+    """Least squares on the features of the kept examples, by whole matrices."""
+
+    def __init__(self, learner, dim, seed):
+        self.learner = learner
+        self.kernel = plain.remembered(learner.kernel)
+        self.examples = []
+        self.precision = np.zeros((0, 0))
+        self.moments = np.zeros((0, learner.task.outputs))
+        self.turn = 0
+
+    def features(self, x):
+        K = [[self.kernel(a, b) for b in self.examples] for a in self.examples]
+        row = [self.kernel(x, a) for a in self.examples]
+        return np.linalg.solve(np.linalg.cholesky(K), row) if row else np.zeros(0)
+
+    def score(self, x):
+        if not self.examples:
+            return np.zeros(self.learner.task.outputs)
+        return self.features(x) @ np.linalg.solve(self.precision, self.moments)
+
+    def learn(self, x, y):
+        if self.learner.forgetting < 1:
+            self.fade()
+        z, own = self.features(x), self.kernel(x, x)
+        rest = own - z @ z
+        room = len(self.examples) < self.learner.budget
+        if room and rest >= 1e-10 * own and rest > self.learner.dependency:
+            self.examples.append(x.copy())
+            z = np.append(z, math.sqrt(rest))
+            self.precision = np.pad(self.precision, (0, 1))
+            self.precision[-1, -1] = self.learner.regularization
+            self.moments = np.pad(self.moments, ((0, 1), (0, 0)))
+        self.precision = self.precision + np.outer(z, z)
+        self.moments = self.moments + np.outer(z, plain.targets(self.learner.task, y))
+
+    def fade(self):
+        size, gone = len(self.examples), 1 - self.learner.forgetting
+        self.precision = self.learner.forgetting * self.precision
+        self.moments = self.learner.forgetting * self.moments
+        count = math.ceil(size * gone)
+        for _ in range(count):
+            j = self.turn if self.turn < size else 0
+            self.precision[j, j] += self.learner.regularization * size * gone / count
+            self.turn = j + 1
+
+
+def gram(kernel, X):
+    similarity = plain.kernel_of(kernel)
+    return np.array([[similarity(a, b) for b in X] for a in X])
+
+
+def covariance(state):
+    U = state.lines[: state.size, : state.size].T
+    return U @ np.diag(state.variances[: state.size]) @ U.T
+
+
+def test_three_events_by_hand():
+    learner = KRLSALD(
+        kernel=Gaussian(bandwidth=1.0), dependency=0.5, regularization=1.0, task=Regression()
+    )
+    state = learner.init(dim=1)
+    scores = learner.step(state, [[0.0], [0.5], [0.0]], [2.0, 1.0, np.nan])
+    k = math.exp(-0.125)  # 1 - k^2 is 0.22: the second is seen as k times the first
+    np.testing.assert_allclose(scores, [0.0, k, (2.0 + k) / (2.0 + k * k)], rtol=1e-14)
+    assert state.size == 1
+    learner.step(state, [[3.0]], [1.0])  # far enough to be kept
+    assert state.size == 2
+    far = math.exp(-4.5)
+    z = np.array([[1.0, 0.0], [k, 0.0], [far, math.sqrt(1.0 - far * far)]])
+    precision = np.eye(2) + z.T @ z
+    expected = np.linalg.solve(precision, z.T @ [2.0, 1.0, 1.0])
+    np.testing.assert_allclose(state.weights[0], expected, rtol=1e-13)
+    np.testing.assert_allclose(covariance(state), np.linalg.inv(precision), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(bandwidth=0.7), Polynomial(degree=2), Linear()])
+@pytest.mark.parametrize("regularization", [1e-3, 0.1, 3.0])
+def test_with_room_for_all_it_is_the_kernel_ridge_regression_of_the_events_so_far(
+    kernel, regularization
+):
+    X, y = streams.waves(150, dim=3, seed=4)
+    X[100:120] = X[:20]
+    learner = KRLSALD(
+        budget=150,
+        kernel=kernel,
+        dependency=0.0,
+        regularization=regularization,
+        task=Regression(),
+    )
+    scores = learner.step(learner.init(dim=3), X, y)
+    K = gram(kernel, X)
+    for t in range(1, 150):
+        ridge = K[:t, :t] + regularization * np.eye(t)
+        assert abs(scores[t] - K[t, :t] @ np.linalg.solve(ridge, y[:t])) < 1e-8, t
+
+
+def test_with_little_regularization_it_goes_through_the_events_as_the_paper_does():
+    X, y = streams.waves(20, dim=3, seed=1)
+    learner = KRLSALD(
+        kernel=Gaussian(bandwidth=0.5), dependency=0.0, regularization=1e-9, task=Regression()
+    )
+    state = learner.init(dim=3)
+    learner.step(state, X, y)
+    np.testing.assert_allclose(learner.score(state, X), y, atol=1e-6)
+
+
+def test_without_a_kernel_it_is_recursive_least_squares_of_the_features():
+    X, y = streams.waves(3000, dim=5, seed=4)
+    linear = KRLSALD(kernel=Linear(), dependency=0.0, regularization=0.7, task=Regression())
+    state = linear.init(dim=5)
+    scores = linear.step(state, X, y)
+    assert state.size == 5
+    same = AROW(regularization=0.7, intercept="none", task=Regression())
+    np.testing.assert_allclose(scores, same.step(same.init(dim=5), X, y), rtol=0, atol=1e-11)
+
+
+def test_what_is_kept_is_far_from_the_rest_and_what_is_not_is_near():
+    X, y = streams.rotating(600, dim=3, seed=1)
+    learner = KRLSALD(kernel=Gaussian(bandwidth=1.0), dependency=0.1)
+    state = learner.init(dim=3)
+    learner.step(state, X, y)
+    assert 10 < state.size < 100
+    kept = state.rows[:, : state.size].T
+    K = gram(learner.kernel, kept)
+    assert 1.0 / np.diag(np.linalg.inv(K))[-1] > 0.1  # the last one, from those before it
+    for x in X:
+        k = np.array([plain.kernel_of(learner.kernel)(x, z) for z in kept])
+        assert 1.0 - k @ np.linalg.solve(K, k) <= 0.1 + 1e-9
+
+
+def test_a_full_budget_keeps_what_it_has_and_goes_on_learning():
+    X, y = streams.rings(4000, seed=2)
+    learner = KRLSALD(budget=25, kernel=Gaussian(bandwidth=0.4), dependency=0.0)
+    state = learner.init(dim=2)
+    learner.step(state, X[:200], y[:200])
+    kept, factor = state.rows.copy(), state.factor.copy()
+    weights = state.weights.copy()
+    early = np.mean(learner.step(state, X[200:400], y[200:400]) * y[200:400] <= 0)
+    learner.step(state, X[400:-200], y[400:-200])
+    late = np.mean(learner.step(state, X[-200:], y[-200:]) * y[-200:] <= 0)
+    np.testing.assert_array_equal(state.rows, kept)
+    np.testing.assert_array_equal(state.factor, factor)
+    assert not np.array_equal(state.weights, weights)
+    assert late < early + 0.02
+    assert early < 0.3
+
+
+def test_classes_share_all_but_the_weights():
+    X, _ = streams.rotating(300, dim=3, seed=3)
+    y = np.digitize(X[:, 0], [-0.3, 0.3]).astype(float)
+    learner = KRLSALD(budget=30, task=Multiclass(3))
+    state = learner.init(dim=3)
+    learner.step(state, X, y)
+    alone = KRLSALD(budget=30)
+    for c in range(3):
+        own = alone.init(dim=3)
+        alone.step(own, X, np.where(y == c, 1.0, -1.0))
+        np.testing.assert_array_equal(own.weights[0], state.weights[c])
+        np.testing.assert_array_equal(own.lines, state.lines)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.5])
+def test_one_point_and_zeros_for_ever_leave_it_sound(forgetting):
+    X, y = streams.rotating(300, dim=2, seed=3)
+    still = np.tile(X[0], (50_000, 1))
+    for kernel in (Gaussian(bandwidth=0.5), Linear()):
+        for idle in (still, np.zeros_like(still)):
+            learner = KRLSALD(budget=20, kernel=kernel, forgetting=forgetting, dependency=0.1)
+            state = learner.init(dim=2)
+            learner.step(state, X, y)
+            learner.step(state, idle, np.ones(len(idle)))
+            S = covariance(state)
+            assert np.linalg.eigvalsh(S)[0] > 0.0
+            assert np.linalg.eigvalsh(S)[-1] < 4.0
+            assert np.abs(learner.score(state, X)).max() < 10.0
+
+
+def test_only_what_forgets_follows_classes_that_change_places():
+    X, y = streams.abrupt(8000, every=4000, noise=0.0, seed=1)
+    rates = {}
+    for forgetting in (1.0, 0.99):
+        learner = KRLSALD(kernel=Gaussian(bandwidth=0.5), forgetting=forgetting)
+        scores = learner.step(learner.init(dim=2), X, y)
+        rates[forgetting] = np.mean((scores * y <= 0)[4500:])
+    assert rates[0.99] < 0.1
+    assert rates[1.0] > 0.3
+
+
+def test_the_factor_stays_true_on_a_long_stream():
+    X, y = streams.rotating(20_000, dim=3, seed=2)
+    learner = KRLSALD(kernel=Gaussian(bandwidth=1.0), dependency=1e-4)
+    state = learner.init(dim=3)
+    learner.step(state, X, y)
+    assert state.size == 100
+    K = gram(learner.kernel, state.rows.T)
+    assert np.abs(state.factor @ state.factor.T - K).max() < 1e-14
+    kernel = plain.kernel_of(learner.kernel)
+    rows = np.array([[kernel(x, z) for z in state.rows.T] for x in X[-2000:]])
+    assert np.linalg.eigvalsh(covariance(state))[0] > 0.0
+    assert np.isfinite(rows @ np.linalg.solve(K, rows[0])).all()
