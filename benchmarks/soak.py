@@ -25,6 +25,7 @@ EVENTS = 10_000_000
 CHUNK = 100_000  # a whole number of periods of the stream
 DIM = 2
 SETTINGS: dict[str, dict[str, Any]] = {
+    "krls_ald": {"replacement": "oldest"},
     "nolana": {"squared_distance": 0.1, "landmark_memory": 20, "landmark_ttl": 1000},
     "skegd": {"update_every": 1000},
 }

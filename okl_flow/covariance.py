@@ -19,7 +19,10 @@ import math
 from okl_flow.lanes import LANES, lane_sums
 from okl_flow.native import Array, add_scaled, dot, native
 
-__all__ = ["add_weight", "condition", "fade"]
+__all__ = ["add_weight", "condition", "drop_weight", "fade", "rotate_weights"]
+
+# What a variance could only have underflown to is taken for this, so that it can divide.
+_VARIANCE_SMALLEST = 1e-300
 
 
 @native
@@ -106,3 +109,51 @@ def _condition_from(
         variances[j] *= total / after
         total = after
     return total
+
+
+@native
+def rotate_weights(
+    lines: Array, variances: Array, size: int, k: int, cosine: float, sine: float
+) -> None:
+    """S of the weights once k and k + 1 are turned into each other.
+
+    Weight k becomes cosine * k + sine * (k + 1), and k + 1 cosine * (k + 1) - sine * k.
+    """
+    for j in range(k + 1, size):
+        before, after = lines[j, k], lines[j, k + 1]
+        lines[j, k] = cosine * before + sine * after
+        lines[j, k + 1] = cosine * after - sine * before
+    # Column k of U now reaches down to line k + 1, by -sine. The two columns are mixed so that
+    # it does not, and the sum of D u u' over them stays.
+    end = lines[k + 1, k + 1]
+    first, second = variances[k], variances[k + 1]
+    total = max(sine * sine * first + end * end * second, _VARIANCE_SMALLEST)
+    variances[k], variances[k + 1] = first * (second / total), total
+    of_first, of_second = -sine * first / total, end * second / total
+    for i in range(k):
+        before, after = lines[k, i], lines[k + 1, i]
+        lines[k, i] = end * before + sine * after
+        lines[k + 1, i] = of_first * before + of_second * after
+    lines[k + 1, k] = of_first * cosine + of_second * lines[k + 1, k]
+    lines[k + 1, k + 1] = 1.0
+
+
+@native
+def drop_weight(lines: Array, variances: Array, size: int, spare: Array) -> None:
+    """S without its last weight, at place size - 1: what its column says of the others stays.
+
+    That column is put into those before it, the last of them first (Agee and Turner, 1972).
+    """
+    last = size - 1
+    weight = variances[last]
+    for i in range(last):
+        spare[i] = lines[last, i]
+    for j in range(last - 1, -1, -1):
+        entry, before = spare[j], variances[j]
+        after = max(before + weight * entry * entry, _VARIANCE_SMALLEST)
+        share = weight * entry / after
+        variances[j] = after
+        weight *= before / after
+        for i in range(j):
+            spare[i] -= entry * lines[j, i]
+            lines[j, i] += share * spare[i]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from okl_flow.covariance import add_weight, condition, fade
+from okl_flow.covariance import add_weight, condition, drop_weight, fade, rotate_weights
 
 SIZES = (1, 2, 7, 8, 9, 16, 21, 40)
 
@@ -55,9 +55,9 @@ def test_a_new_weight_knows_nothing_of_the_others():
     lines, variances = begun(3, room=2)
     conditioned(lines, variances, 3, np.random.default_rng(0).standard_normal((5, 3)), 1.0)
     before = matrix(lines, variances, 3)
-    lines[3] = np.nan
+    lines[3] = 7.0
     add_weight(lines, variances, 3)
-    S = matrix(np.nan_to_num(lines), variances, 4)
+    S = matrix(lines, variances, 4)
     np.testing.assert_array_equal(S[:3, :3], before)
     np.testing.assert_array_equal(S[3], [0.0, 0.0, 0.0, 1.0])
 
@@ -114,6 +114,43 @@ def test_it_stays_positive_and_true_on_examples_of_all_lengths():
     # R'R = S^-1, and U is R^-1 but for the lengths of its columns.
     R = np.linalg.qr(np.vstack([np.eye(size), X]), mode="r")
     np.testing.assert_allclose(variances, 1.0 / np.diag(R) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_weights_are_turned_into_each_other(size):
+    generator = np.random.default_rng(size)
+    for k in range(size - 1):
+        lines, variances = begun(size, room=2)
+        conditioned(lines, variances, size, 3.0 * generator.standard_normal((size, size)), 1.0)
+        before = matrix(lines, variances, size)
+        cosine, sine = np.cos(k + 0.3), np.sin(k + 0.3)
+        rotate_weights(lines, variances, size, k, cosine, sine)
+        turned = np.eye(size)
+        turned[k : k + 2, k : k + 2] = [[cosine, sine], [-sine, cosine]]
+        expected = turned @ before @ turned.T
+        np.testing.assert_allclose(matrix(lines, variances, size), expected, rtol=0, atol=1e-14)
+        assert not np.triu(lines[:size], 1).any()
+        np.testing.assert_array_equal(np.diag(lines)[:size], 1.0)
+        assert variances[:size].min() > 0.0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_without_its_last_weight_it_is_the_covariance_of_the_others(size):
+    lines, variances = begun(size, room=2)
+    X = 3.0 * np.random.default_rng(size).standard_normal((size, size))
+    conditioned(lines, variances, size, X, 1.0)
+    expected = matrix(lines, variances, size)[:-1, :-1]
+    drop_weight(lines, variances, size, np.empty(size))
+    np.testing.assert_allclose(matrix(lines, variances, size - 1), expected, rtol=0, atol=1e-14)
+
+
+def test_turning_and_dropping_where_nothing_is_left_of_the_variances_stays_finite():
+    lines, variances = begun(3)
+    variances[:] = 0.0
+    rotate_weights(lines, variances, 3, 0, 0.6, 0.8)
+    drop_weight(lines, variances, 3, np.empty(3))
+    assert np.isfinite(lines).all()
+    assert np.isfinite(variances).all()
 
 
 def test_an_example_too_long_for_its_square_says_nothing():

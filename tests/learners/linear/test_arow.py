@@ -181,6 +181,14 @@ def test_the_matrix_comes_with_the_first_label(task):
 
 
 @pytest.mark.parametrize("kind", COVARIANCES)
+def test_an_event_of_great_length_leaves_some_variance(kind):
+    learner = AROW(covariance=kind, intercept="none")
+    state = learner.init(dim=2)
+    learner.step(state, [[1e12, 0.0]], [1.0])
+    np.testing.assert_allclose(state.variances, [[1e-24, 1.0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", COVARIANCES)
 @pytest.mark.parametrize("forgetting", [1.0, 0.9])
 def test_a_covariance_is_positive_after_whatever_comes(kind, forgetting):
     generator = np.random.default_rng(5)

@@ -23,9 +23,8 @@ class Plain:
         self.turn = 0
 
     def features(self, x):
-        K = [[self.kernel(a, b) for b in self.examples] for a in self.examples]
         row = [self.kernel(x, a) for a in self.examples]
-        return np.linalg.solve(np.linalg.cholesky(K), row) if row else np.zeros(0)
+        return np.linalg.solve(np.linalg.cholesky(self.gram()), row) if row else np.zeros(0)
 
     def score(self, x):
         if not self.examples:
@@ -37,8 +36,13 @@ class Plain:
             self.fade()
         z, own = self.features(x), self.kernel(x, x)
         rest = own - z @ z
-        room = len(self.examples) < self.learner.budget
+        full = len(self.examples) == self.learner.budget
+        room = not full or self.learner.replacement == "oldest"
         if room and rest >= 1e-10 * own and rest > self.learner.dependency:
+            if full:
+                self.drop()
+                z = self.features(x)
+                rest = own - z @ z
             self.examples.append(x.copy())
             z = np.append(z, math.sqrt(rest))
             self.precision = np.pad(self.precision, (0, 1))
@@ -46,6 +50,25 @@ class Plain:
             self.moments = np.pad(self.moments, ((0, 1), (0, 0)))
         self.precision = self.precision + np.outer(z, z)
         self.moments = self.moments + np.outer(z, plain.targets(self.learner.task, y))
+
+    def drop(self):
+        """Keep what is known of the function's values at the other examples."""
+        values, deviations = self.function()
+        del self.examples[0]
+        root = np.linalg.cholesky(self.gram())
+        weights = np.linalg.solve(root, values[1:])
+        deviations = np.linalg.solve(root, deviations[1:])
+        self.precision = np.linalg.inv(deviations @ deviations.T)
+        self.moments = self.precision @ weights
+
+    def function(self):
+        """Its values at the examples, and a root of their covariance."""
+        root = np.linalg.cholesky(self.gram())
+        covariance = np.linalg.cholesky(np.linalg.inv(self.precision))
+        return root @ np.linalg.solve(self.precision, self.moments), root @ covariance
+
+    def gram(self):
+        return np.array([[self.kernel(a, b) for b in self.examples] for a in self.examples])
 
     def fade(self):
         size, gone = len(self.examples), 1 - self.learner.forgetting
@@ -157,6 +180,61 @@ def test_a_full_budget_keeps_what_it_has_and_goes_on_learning():
     assert not np.array_equal(state.weights, weights)
     assert late < early + 0.02
     assert early < 0.3
+
+
+def test_a_new_example_takes_the_place_of_the_oldest():
+    learner = KRLSALD(budget=2, replacement="oldest", regularization=1.0, dependency=0.1)
+    state = learner.init(dim=1)
+    learner.step(state, [[0.0], [4.0], [0.0]], [1.0, -1.0, 1.0])
+    before = learner.score(state, [[4.0]])
+    learner.step(state, [[20.0]], [1.0])
+    np.testing.assert_array_equal(state.rows, [[4.0, 20.0]])
+    np.testing.assert_allclose(learner.score(state, [[4.0], [20.0]]), [before[0], 0.5], rtol=1e-9)
+    assert abs(learner.score(state, [[0.0]])[0]) < 1e-3
+    learner.step(state, [[4.01]], [1.0])  # expressed by what is kept
+    np.testing.assert_array_equal(state.rows, [[4.0, 20.0]])
+
+
+def test_without_forgetting_what_was_known_of_the_kept_examples_stays_known():
+    X, y = streams.waves(200, dim=2, seed=5)
+    kernel = Gaussian(bandwidth=0.5)
+    learner = KRLSALD(
+        budget=12, kernel=kernel, replacement="oldest", dependency=0.01, task=Regression()
+    )
+    state, replaced = learner.init(dim=2), 0
+    for t in range(len(X)):
+        kept = state.rows[:, : state.size].copy()
+        before = learner.score(state, kept.T)
+        learner.step(state, X[t : t + 1], y[t : t + 1])
+        if state.size == 12 == kept.shape[1] and not np.array_equal(state.rows, kept):
+            replaced += 1
+            np.testing.assert_array_equal(state.rows[:, :-1], kept[:, 1:])
+            np.testing.assert_array_equal(state.rows[:, -1], X[t])
+            # The new event alone has moved them: by its residual, along its covariance.
+            K = gram(kernel, state.rows.T)
+            L, z = state.factor, state.factor[-1]
+            after = L @ state.weights[0]
+            gain = covariance(state) @ z / 0.1
+            residual = (y[t] - after[-1]) / (1.0 - z @ gain)  # the one before it learned
+            np.testing.assert_allclose((after - L @ gain * residual)[:-1], before[1:], atol=1e-9)
+            np.testing.assert_allclose(L @ L.T, K, rtol=0, atol=1e-13)
+    assert replaced > 20
+
+
+def test_the_oldest_makes_way_where_the_examples_travel():
+    X, y = streams.wandering(20_000, seed=1)
+    rates = {}
+    for replacement in ("none", "oldest"):
+        learner = KRLSALD(
+            budget=30,
+            kernel=Gaussian(bandwidth=0.5),
+            replacement=replacement,
+            dependency=0.1,
+            forgetting=0.99,
+        )
+        rates[replacement] = np.mean((learner.step(learner.init(2), X, y) * y <= 0)[10_000:])
+    assert rates["oldest"] < 0.16
+    assert rates["none"] > 0.3
 
 
 def test_classes_share_all_but_the_weights():
