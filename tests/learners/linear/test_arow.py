@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from okl_flow import Multiclass, Regression, streams
+from okl_flow import Multiclass, Regression, make_learner, streams
 from okl_flow.learners.linear.arow import AROW
 from tests import plain
+from tests.conformance.cases import events_for
 
 COVARIANCES = ("full", "diagonal")
 
@@ -89,6 +90,20 @@ def test_the_same_two_steps_with_a_variance_for_each_weight():
     np.testing.assert_allclose(state.weights, [[-0.2, 0.25]], rtol=1e-14)
     np.testing.assert_allclose(state.variances, [[0.3, 0.75]], rtol=1e-14)
     assert state.lines.size == 0
+
+
+@pytest.mark.parametrize("kind", COVARIANCES)
+@pytest.mark.parametrize("forgetting", [0.99, 0.7])
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+def test_what_forgets_is_the_plain_formula_too(kind, forgetting, task):
+    learner = make_learner("arow", covariance=kind, forgetting=forgetting, task=task)
+    X, y = events_for(task, 200, dim=4)
+    scores = learner.step(learner.init(4), X, y).reshape(len(X), -1)
+    oracle = Plain(learner, 4, 0)
+    for t in range(len(X)):
+        np.testing.assert_allclose(scores[t], oracle.score(X[t]), rtol=0, atol=1e-10)
+        if not np.isnan(y[t]):
+            oracle.learn(X[t], y[t])
 
 
 @pytest.mark.parametrize("kind", COVARIANCES)

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from okl_flow import Gaussian, Linear, Multiclass, Polynomial, Regression, streams
+from okl_flow import Gaussian, Linear, Multiclass, Polynomial, Regression, make_learner, streams
 from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.second_order.krls_ald import KRLSALD
 from tests import plain
+from tests.conformance.cases import events_for
 
 
 class Plain:
@@ -89,6 +90,30 @@ def gram(kernel, X):
 def covariance(state):
     U = state.lines[: state.size, : state.size].T
     return U @ np.diag(state.variances[: state.size]) @ U.T
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_what_replaces_is_the_plain_formula_too(forgetting, task, kernel):
+    learner = make_learner(
+        "krls_ald",
+        budget=9,
+        replacement="oldest",
+        forgetting=forgetting,
+        kernel=kernel,
+        dependency=0.05,
+        task=task,
+    )
+    X, y = events_for(task, 150, dim=4)
+    state = learner.init(4)
+    scores = learner.step(state, X, y).reshape(len(X), -1)
+    oracle = Plain(learner, 4, 0)
+    for t in range(len(X)):
+        np.testing.assert_allclose(scores[t], oracle.score(X[t]), rtol=1e-9, atol=1e-9)
+        if not np.isnan(y[t]):
+            oracle.learn(X[t], y[t])
+    np.testing.assert_array_equal(state.rows.T, oracle.examples)
 
 
 def test_three_events_by_hand():
