@@ -142,7 +142,8 @@ def rotate_weights(
 def drop_weight(lines: Array, variances: Array, size: int, spare: Array) -> None:
     """S without its last weight, at place size - 1: what its column says of the others stays.
 
-    That column is put into those before it, the last of them first (Agee and Turner, 1972).
+    That column is put into those before it, the last of them first: Bierman's way with the signs
+    turned round, in which D only grows.
     """
     last = size - 1
     weight = variances[last]

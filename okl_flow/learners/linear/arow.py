@@ -1,9 +1,9 @@
 """AROW: a linear function that knows how sure it is of each of its weights.
 
 Paper: Crammer, Kulesza, Dredze, "Adaptive regularization of weight vectors", Advances in Neural
-Information Processing Systems, 2009 (Figure 1). In regression: AROWR, of which Vaits, Crammer,
+Information Processing Systems, 2009 (Figure 1). In regression it is AROWR, which Vaits, Crammer,
 "Re-adapting the regularization of weights for non-stationary regression", Algorithmic Learning
-Theory, 2011, say that it is recursive least squares.
+Theory, 2011, begin with: recursive least squares.
 Deviations: with several classes each has a function and a covariance of its own and learns
 against all others, where the paper's multiclass step moves two classes. A full covariance is kept
 as a triangle (`okl_flow/covariance.py`), so that it cannot lose its sign to round-off. Of the
