@@ -60,13 +60,12 @@ from okl_flow.support import (
     put,
 )
 from okl_flow.tasks import Binary, Task
+from okl_flow.widths import WIDTH_STEPS, NativeWidth, check_width, gamma_of, moved, native_width
 
 __all__ = ["OKSSIL", "OKSSILState"]
 
 _SAME = 1e-12
 _DISTANCE_SMALLEST = 1e-10
-
-NativeWidth = tuple[bool, float, float, float, float]
 
 
 @dataclass(slots=True)
@@ -133,7 +132,7 @@ class OKSSIL(Learner):
     regularization: float = real(0.0, low=0.0)
     bandwidth_rate: float = real(10.0, low=0.0)
     bandwidth_rate_min: float = real(0.0, low=0.0)
-    bandwidth_step: str = choice("relative", "paper")
+    bandwidth_step: str = choice(*WIDTH_STEPS)
     bandwidth_min: float = real(2.0**-6.5, above=0.0)
     bandwidth_max: float = real(2.0**5.5, above=0.0)
     task: Task = part(Task, Binary())
@@ -141,23 +140,14 @@ class OKSSIL(Learner):
     def __post_init__(self) -> None:
         check(self)
         check_shrinkage(self)
-        if not isinstance(self.kernel, Gaussian):
-            raise ValueError(
-                f"{self.name}: kernel must be gaussian, not {self.kernel.name}: the width that "
-                "it learns is that of a gaussian"
-            )
-        if not self.bandwidth_min <= self.kernel.bandwidth <= self.bandwidth_max:
-            raise ValueError(
-                f"{self.name}: bandwidth must lie between bandwidth_min and bandwidth_max, not "
-                f"{self.kernel.bandwidth!r} with {self.bandwidth_min!r} and {self.bandwidth_max!r}"
-            )
+        check_width(self)
         object.__setattr__(self, "loss", fitting_loss(self, self.loss))
 
     def init(self, dim: int, seed: int = 0) -> OKSSILState:
         """A state without examples; the seed decides which of them will be drawn."""
         check_dim(dim)
         state = allocate(OKSSILState, dim=dim, outputs=self.task.outputs)
-        state.gamma = _gamma(self.kernel)
+        state.gamma = gamma_of(self.kernel)
         state.words = seeded(seed)
         return state
 
@@ -168,13 +158,7 @@ class OKSSIL(Learner):
     def step(self, state: OKSSILState, X: ArrayLike, y: ArrayLike) -> Array:
         """Score each event, then learn from its label."""
         rate = native_rate(self.schedule, self.learning_rate)
-        width = (
-            self.bandwidth_step == "relative",
-            self.bandwidth_rate,
-            self.bandwidth_rate_min,
-            _gamma(Gaussian(bandwidth=self.bandwidth_max)),
-            _gamma(Gaussian(bandwidth=self.bandwidth_min)),
-        )
+        width = native_width(self)
 
         def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
             t, state.size, state.learned, state.gamma = _learn(
@@ -203,11 +187,6 @@ class OKSSIL(Learner):
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
         return expansion_bytes_max(dim, self.task.outputs, self.budget, besides=WORDS)
-
-
-def _gamma(kernel: Gaussian) -> float:
-    """The number by which a gaussian multiplies squared distances."""
-    return -kernel.native[1]
 
 
 @native
@@ -266,7 +245,7 @@ def _learn(
                     slope = _slope(weights, pull, row, distances, size, left)
                     put(rows, weights, place, X[t], weight)
                     size = max(size, place + 1)
-                    gamma = _moved(gamma, slope, width, learned)
+                    gamma = moved(gamma, slope, width, learned)
         t += 1
     return t, size, learned, gamma
 
@@ -359,12 +338,3 @@ def _slope(
     for c in range(weights.shape[0]):
         slope += pull[c] * dot(weights[c], terms, size)
     return slope
-
-
-@native
-def _moved(gamma: float, slope: float, width: NativeWidth, learned: int) -> float:
-    """Gamma one step down the slope, within its bounds."""
-    relative, rate, rate_min, gamma_min, gamma_max = width
-    change = -max(rate / learned, rate_min) * slope
-    moved = gamma * exponential(change * gamma) if relative else gamma + change
-    return min(max(moved, gamma_min), gamma_max)

@@ -1,0 +1,57 @@
+"""The width of a gaussian that descends on the loss along with the weights.
+
+The width moves as gamma = 1 / (2 bandwidth^2): by its logarithm (`bandwidth_step="relative"`),
+or in gamma itself ("paper"), by max(bandwidth_rate / t, bandwidth_rate_min) times its slope
+after t labelled events, and between bandwidth_min and bandwidth_max.
+"""
+
+from typing import Any
+
+from okl_flow.kernels import Gaussian
+from okl_flow.native import exponential, native
+
+__all__ = ["WIDTH_STEPS", "NativeWidth", "check_width", "gamma_of", "moved", "native_width"]
+
+NativeWidth = tuple[bool, float, float, float, float]
+
+WIDTH_STEPS = ("relative", "paper")
+
+
+def gamma_of(kernel: Gaussian) -> float:
+    """The number by which a gaussian multiplies squared distances."""
+    return -kernel.native[1]
+
+
+def check_width(learner: Any) -> None:
+    """Refuse a kernel that is no gaussian, or begins with a width that is out of bounds."""
+    if not isinstance(learner.kernel, Gaussian):
+        raise ValueError(
+            f"{learner.name}: kernel must be gaussian, not {learner.kernel.name}: the width that "
+            "it learns is that of a gaussian"
+        )
+    if not learner.bandwidth_min <= learner.kernel.bandwidth <= learner.bandwidth_max:
+        raise ValueError(
+            f"{learner.name}: bandwidth must lie between bandwidth_min and bandwidth_max, not "
+            f"{learner.kernel.bandwidth!r} with {learner.bandwidth_min!r} and "
+            f"{learner.bandwidth_max!r}"
+        )
+
+
+def native_width(learner: Any) -> NativeWidth:
+    """How the width of a learner moves, as a native loop takes it."""
+    return (
+        learner.bandwidth_step == "relative",
+        learner.bandwidth_rate,
+        learner.bandwidth_rate_min,
+        gamma_of(Gaussian(bandwidth=learner.bandwidth_max)),
+        gamma_of(Gaussian(bandwidth=learner.bandwidth_min)),
+    )
+
+
+@native
+def moved(gamma: float, slope: float, width: NativeWidth, learned: int) -> float:
+    """Gamma one step down the slope, within its bounds."""
+    relative, rate, rate_min, gamma_min, gamma_max = width
+    change = -max(rate / learned, rate_min) * slope
+    stepped = gamma * exponential(change * gamma) if relative else gamma + change
+    return min(max(stepped, gamma_min), gamma_max)
