@@ -10,37 +10,26 @@ several classes one set of examples serves all: one is stored if any class errs,
 for those that do.
 """
 
-import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, final
+from typing import ClassVar, final
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from okl_flow.factor import add_projection, grow_factor, is_new, solve_lower, solve_upper
-from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
+from okl_flow.kernels import Gaussian, Kernel
 from okl_flow.learner import Learner, check_dim, refuse_task, stepped
-from okl_flow.native import Array, native
+from okl_flow.native import Array
 from okl_flow.parameters import check, part, real, whole
-from okl_flow.state import Axes, allocate
-from okl_flow.support import (
-    Expansion,
-    correct,
-    expand,
-    expansion_bytes_max,
-    expansion_score,
-    put,
-)
+from okl_flow.projected import Projected, learn_projected
+from okl_flow.state import allocate
+from okl_flow.support import expansion_bytes_max, expansion_score
 from okl_flow.tasks import Binary, Regression, Task
 
 __all__ = ["Projectron", "ProjectronState"]
 
 
 @dataclass(slots=True)
-class ProjectronState(Expansion):
+class ProjectronState(Projected):
     """The examples kept, and their kernel matrix."""
-
-    factor: Annotated[Array, Axes("size", "size")]  # L of K = L L', its upper triangle 0
 
 
 @final
@@ -93,7 +82,7 @@ class Projectron(Learner):
         """Score each event, then learn from its label."""
 
         def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size = _learn(
+            t, state.size = learn_projected(
                 t,
                 features,
                 labels,
@@ -113,41 +102,3 @@ class Projectron(Learner):
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
         return expansion_bytes_max(dim, self.task.outputs, self.budget, besides=self.budget**2)
-
-
-@native
-def _learn(
-    t: int,
-    X: Array,
-    y: Array,
-    scores: Array,
-    rows: Array,
-    weights: Array,
-    factor: Array,
-    size: int,
-    kernel: NativeKernel,
-    eta: float,
-    budget: int,
-) -> tuple[int, int]:
-    """Go through the events from t on; stop early where the arrays need more room."""
-    row = np.empty(rows.shape[1])
-    z = np.empty(rows.shape[1])
-    d = np.empty(rows.shape[1])
-    step = np.empty(weights.shape[0])
-    while t < X.shape[0]:
-        if size == rows.shape[1] and size != budget:
-            break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
-        if not math.isnan(y[t]) and correct(scores[t], y[t], step):
-            own = kernel_at(kernel, X[t])
-            spanned = solve_lower(factor, size, row, z)
-            if size < budget and is_new(own, spanned, eta):
-                put(rows, weights, size, X[t], step)
-                grow_factor(factor, size, z, own - spanned)
-                size += 1
-            else:
-                solve_upper(factor, size, z, d)
-                add_projection(weights, step, d, size)
-        t += 1
-    return t, size
