@@ -33,6 +33,7 @@ from okl_flow.native import Array, add_scaled, dot, exponential, native
 from okl_flow.parameters import check, choice, flag, flat, part, real, whole
 from okl_flow.state import Axes, State, allocate, is_full, make_room
 from okl_flow.tasks import Binary, Multiclass, Task
+from okl_flow.widths import bandwidth_grid, check_grid
 
 __all__ = ["CANDIDATES", "KernelAlignment", "KernelAlignmentState", "kernel_alignment"]
 
@@ -146,18 +147,12 @@ class KernelAlignment:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.bandwidth_max < self.bandwidth_min:
-            raise ValueError(
-                f"{self.name}: bandwidth_max must be at least the bandwidth_min of "
-                f"{self.bandwidth_min!r}, not {self.bandwidth_max!r}"
-            )
+        check_grid(self)
 
     @property
     def bandwidths(self) -> Array:
         """The bandwidths that are compared, the narrowest first."""
-        octaves = math.log2(self.bandwidth_max) - math.log2(self.bandwidth_min)
-        steps = np.arange(math.floor(self.per_octave * octaves + 1e-9) + 1)
-        return self.bandwidth_min * 2.0 ** (steps / self.per_octave)
+        return bandwidth_grid(self)
 
     def init(self, dim: int, seed: int = 0) -> KernelAlignmentState:
         """A state that has seen nothing; nothing is drawn."""

@@ -25,6 +25,7 @@ __all__ = [
     "expand",
     "expansion_bytes_max",
     "expansion_score",
+    "expansion_scores",
     "place_after",
     "put",
 ]
@@ -92,7 +93,7 @@ def correct(scores: Array, y: float, weight: Array) -> bool:
 
 
 @native
-def _expansion_scores(
+def expansion_scores(
     kernel: NativeKernel, rows: Array, weights: Array, size: int, X: Array
 ) -> Array:
     """The scores of all rows of X under one expansion."""
@@ -113,7 +114,7 @@ def expansion_score(
     """
     features = checked_features(state, X)
     kernel = learner.kernel.native if kernel is None else kernel
-    scores = _expansion_scores(kernel, state.rows, state.weights, state.size, features)
+    scores = expansion_scores(kernel, state.rows, state.weights, state.size, features)
     return shaped(learner.task, scores)
 
 

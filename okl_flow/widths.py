@@ -1,20 +1,49 @@
-"""The width of a gaussian that descends on the loss along with the weights.
+"""Widths to choose among, and the width of a gaussian that descends with the weights.
 
-The width moves as gamma = 1 / (2 bandwidth^2): by its logarithm (`bandwidth_step="relative"`),
+Such a width moves as gamma = 1 / (2 bandwidth^2): by its logarithm (`bandwidth_step="relative"`),
 or in gamma itself ("paper"), by max(bandwidth_rate / t, bandwidth_rate_min) times its slope
 after t labelled events, and between bandwidth_min and bandwidth_max.
 """
 
+import math
 from typing import Any
 
-from okl_flow.kernels import Gaussian
-from okl_flow.native import exponential, native
+import numpy as np
 
-__all__ = ["WIDTH_STEPS", "NativeWidth", "check_width", "gamma_of", "moved", "native_width"]
+from okl_flow.kernels import Gaussian
+from okl_flow.native import Array, exponential, native
+
+__all__ = [
+    "WIDTH_STEPS",
+    "NativeWidth",
+    "bandwidth_grid",
+    "check_grid",
+    "check_width",
+    "gamma_of",
+    "moved",
+    "native_width",
+]
 
 NativeWidth = tuple[bool, float, float, float, float]
 
 WIDTH_STEPS = ("relative", "paper")
+
+
+def check_grid(owner: Any) -> None:
+    """Refuse bandwidths of which the widest is narrower than the narrowest."""
+    if owner.bandwidth_max < owner.bandwidth_min:
+        raise ValueError(
+            f"{owner.name}: bandwidth_max must be at least the bandwidth_min of "
+            f"{owner.bandwidth_min!r}, not {owner.bandwidth_max!r}"
+        )
+
+
+def bandwidth_grid(owner: Any) -> Array:
+    """From bandwidth_min up to bandwidth_max, per_octave steps to each doubling."""
+    octaves = math.log2(owner.bandwidth_max) - math.log2(owner.bandwidth_min)
+    steps = np.arange(math.floor(owner.per_octave * octaves + 1e-9) + 1)
+    grid: Array = owner.bandwidth_min * 2.0 ** (steps / owner.per_octave)
+    return grid
 
 
 def gamma_of(kernel: Gaussian) -> float:
@@ -43,8 +72,8 @@ def native_width(learner: Any) -> NativeWidth:
         learner.bandwidth_step == "relative",
         learner.bandwidth_rate,
         learner.bandwidth_rate_min,
-        gamma_of(Gaussian(bandwidth=learner.bandwidth_max)),
-        gamma_of(Gaussian(bandwidth=learner.bandwidth_min)),
+        0.5 / (learner.bandwidth_max * learner.bandwidth_max),
+        0.5 / (learner.bandwidth_min * learner.bandwidth_min),
     )
 
 
