@@ -26,6 +26,7 @@ from okl_flow.learners.feature_map.nogd import NOGD
 from okl_flow.learners.feature_map.nolana import NOLANA
 from okl_flow.learners.feature_map.rrf import RRF
 from okl_flow.learners.feature_map.skegd import SkeGD
+from okl_flow.learners.kernel_choice.okl_gd import OKLGD
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
@@ -319,6 +320,32 @@ REGISTRY: dict[str, Row] = {
                     "kogd",
                     {"regularization": 0.1},
                 ),
+            ),
+        ),
+        Row(
+            OKLGD,
+            paper="Chen, Liang, Zheng and Principe, 2016",
+            memory="budget * dim, unbounded without a budget",
+            cost="budget * dim",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={"budget": 100, "bandwidth": 0.25, "learning_rate": 0.5},
+            mistakes_max=(0.155, 0.155),
+            alternatives={
+                "bandwidth_rate": (100.0,),
+                "bandwidth_min": (1.0,),
+                "bandwidth_max": (1.01,),
+            },
+            limits=(
+                Limit(
+                    tuple(
+                        {"budget": 60, "bandwidth_rate": 0.0, "bandwidth_rate_min": rate}
+                        for rate in (0.1, 0.01, 0.0)
+                    ),
+                    "kogd",
+                    {"budget": 60},
+                ),
+                Limit(({"budget": 20}, {"budget": 400}), "okl_gd", {"budget": None}),
             ),
         ),
         Row(
