@@ -27,6 +27,7 @@ from okl_flow.learners.feature_map.nolana import NOLANA
 from okl_flow.learners.feature_map.rrf import RRF
 from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.okl_gd import OKLGD
+from okl_flow.learners.kernel_choice.oks import OKS
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
 from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
@@ -320,6 +321,29 @@ REGISTRY: dict[str, Row] = {
                     "kogd",
                     {"regularization": 0.1},
                 ),
+            ),
+        ),
+        Row(
+            OKS,
+            paper="Yang, Mahdavi, Jin, Yi and Hoi, 2012",
+            memory="kernels * budget * dim, unbounded without a budget",
+            cost="budget * dim + kernels",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={
+                "budget": 100,
+                "bandwidth_min": 0.125,
+                "bandwidth_max": 1.0,
+                "learning_rate": 0.5,
+            },
+            mistakes_max=(0.2, 0.235),
+            limits=(
+                Limit(
+                    ({"budget": 30, "bandwidth_min": 1.5, "bandwidth_max": 1.5},),
+                    "kogd",
+                    {"budget": 30, "bandwidth": 1.5},
+                ),
+                Limit(({"budget": 20}, {"budget": 400}), "oks", {"budget": None}),
             ),
         ),
         Row(
