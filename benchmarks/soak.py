@@ -86,6 +86,11 @@ def _of_factor(learner: Any, state: Any) -> dict[str, float]:
     return {"LL' - K": _largest(factor @ factor.T - _gram(learner, state.rows, state.size))}
 
 
+def _of_chosen_factor(learner: Any, state: Any) -> dict[str, float]:
+    chosen = make_learner("projectron", kernel=learner.kernel.name, bandwidth=state.bandwidth)
+    return _of_factor(chosen, state)
+
+
 def _of_curvature(learner: Any, rows: Array, scales: Array, factor: Array, order: Array) -> float:
     """R'R - (D K D + alpha I), the examples taken in the order of the ring."""
     held = np.triu(factor[np.ix_(order, order)])
@@ -128,6 +133,7 @@ def _of_sketches(learner: Any, state: Any) -> dict[str, float]:
 _RESIDUALS: dict[str, Callable[[Any, Any], dict[str, float]]] = {
     "projectron": _of_factor,
     "projectron_pp": _of_factor,
+    "proj_ka": _of_chosen_factor,
     "kons": _of_kons,
     "krls_ald": _of_factor,
     "sketched_kons": _of_sketched_kons,

@@ -29,6 +29,7 @@ from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.okl_gd import OKLGD
 from okl_flow.learners.kernel_choice.oks import OKS
 from okl_flow.learners.kernel_choice.oks_sil import OKSSIL
+from okl_flow.learners.kernel_choice.proj_ka import ProjKA
 from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 from okl_flow.learners.second_order.kons import KONS
@@ -370,6 +371,24 @@ REGISTRY: dict[str, Row] = {
                     {"budget": 60},
                 ),
                 Limit(({"budget": 20}, {"budget": 400}), "okl_gd", {"budget": None}),
+            ),
+        ),
+        Row(
+            ProjKA,
+            paper="Zhang and Liao, 2020",
+            memory="budget * (budget + dim), and alignment_events * dim at first",
+            cost="budget * dim, budget^2 after a mistake, and alignment_events^2 once",
+            tasks=("binary", "multiclass"),
+            settings={"budget": 20, "alignment_events": 70},
+            learning={"budget": 100, "bandwidth": 4.0, "alignment_events": 300},
+            mistakes_max=(0.185, 0.2),
+            alternatives={"threshold": (0.99, 1.2), "bandwidth_max": (0.2, 0.25)},
+            limits=(
+                Limit(
+                    ({"budget": 60, "bandwidth_min": 1.0, "bandwidth_max": 1.0},),
+                    "projectron",
+                    {"budget": 60},
+                ),
             ),
         ),
         Row(
