@@ -9,7 +9,15 @@ from benchmarks.papers.harness import Stream
 from okl_flow import make_learner
 from okl_flow.evaluation import Measured, Result, run_permutations
 
-__all__ = ["FIRST_WIDTHS", "LEARNING_RATES", "SETTINGS", "STEPS", "averaged", "budget_for"]
+__all__ = [
+    "FIRST_WIDTHS",
+    "LEARNING_RATES",
+    "SETTINGS",
+    "STEPS",
+    "averaged",
+    "budget_for",
+    "over_widths",
+]
 
 LEARNING_RATES = tuple(10.0**power for power in range(-5, 1))
 FIRST_WIDTHS = tuple(2.0 ** (-(i + 1) / 2) for i in range(-12, -5))
@@ -42,20 +50,21 @@ def averaged(
 
     def mistakes(rate: float) -> float:
         chosen = {**settings, "learning_rate": rate}
-        result = _over_widths(name, stream, chosen, few, WIDTHS_SEARCHED)
+        result = over_widths(name, stream, chosen, few, WIDTHS_SEARCHED)
         return result.measures["mistake_rate"].mean
 
     chosen = {**settings, "learning_rate": min(rates, key=mistakes)}
-    return _over_widths(name, stream, chosen, permutations, FIRST_WIDTHS)
+    return over_widths(name, stream, chosen, permutations, FIRST_WIDTHS)
 
 
-def _over_widths(
+def over_widths(
     name: str,
     stream: Stream,
     settings: Mapping[str, Any],
     permutations: int,
     widths: tuple[float, ...],
 ) -> Result:
+    """The learner from each of some first widths, all its runs together."""
     learners = [make_learner(name, **settings, bandwidth=width) for width in widths]
     results = run_permutations(learners, stream.X, stream.y, permutations=permutations)
     measures = {
