@@ -6,9 +6,11 @@ the single run through them in their own order.
 """
 
 import math
+import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +21,7 @@ from okl_flow.learner import Learner
 from okl_flow.losses import Hinge, Loss, Square
 from okl_flow.metrics import Curve, Window, running_metrics
 from okl_flow.native import Array
-from okl_flow.state import inner_states
+from okl_flow.state import ObjectState, inner_states
 from okl_flow.tasks import Regression
 
 __all__ = [
@@ -101,8 +103,15 @@ class Trial:
         sizes = [part.size for _path, part in inner_states(self.state) if hasattr(part, "size")]
         if sizes:
             found["rows"] = float(sum(sizes))
-        found["state_bytes"] = float(len(snapshot.dumps(self.learner, self.state)))
+        found["state_bytes"] = float(_state_bytes(self.learner, self.state))
         return found
+
+
+def _state_bytes(learner: Learner, state: Any) -> int:
+    """The size of a state as it is kept: its snapshot, or a pickle where it can have none."""
+    if any(isinstance(part, ObjectState) for _path, part in inner_states(state)):
+        return len(pickle.dumps(state))
+    return len(snapshot.dumps(learner, state))
 
 
 def loss_of(learner: Learner) -> Loss:

@@ -23,7 +23,7 @@ from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.factory import make_described
 from okl_flow.learner import Learner
-from okl_flow.state import State, array_axes, inner_states, used
+from okl_flow.state import ObjectState, State, array_axes, inner_states, used
 
 __all__ = ["FORMAT_VERSION", "SnapshotError", "dumps", "inspect", "loads", "restore"]
 
@@ -37,7 +37,7 @@ _CHECKSUM = struct.Struct("<I")
 
 
 class SnapshotError(ValueError):
-    """A snapshot that cannot be loaded, and why."""
+    """A snapshot that cannot be loaded, or made, and why."""
 
 
 def dumps(learner: Owner, state: Any) -> bytes:
@@ -52,6 +52,12 @@ def dumps(learner: Owner, state: Any) -> bytes:
     arrays = []
     contents = []
     for path, part in inner_states(state):
+        if isinstance(part, ObjectState):
+            raise SnapshotError(
+                f"a state of {learner.describe()['learner']} holds a Python object "
+                f"({type(part.held).__name__}), and a snapshot holds arrays and numbers only: "
+                "keep such a state with pickle"
+            )
         numbers.update({path + name: getattr(part, name) for name in _number_names(part)})
         for name, axes in array_axes(type(part)).items():
             little_endian = axes.scalar_type.newbyteorder("<")

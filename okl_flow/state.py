@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Axes",
+    "ObjectState",
     "State",
     "allocate",
     "array_axes",
@@ -37,6 +38,13 @@ class State:
 
     dim: int  # features of an event
     seen: int  # events taken in, with and without a label
+
+
+@dataclass(slots=True)
+class ObjectState(State):
+    """A state that holds another library's object: it can be pickled, but has no snapshot."""
+
+    held: Any
 
 
 AnyState = TypeVar("AnyState", bound=State)
