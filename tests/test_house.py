@@ -9,9 +9,11 @@ import okl_flow
 
 ROOT = Path(okl_flow.__file__).parent
 LAYERS = ("approximation", "learners", "registry", "factory", "operators", "dataflows")
-ABOVE = ("__init__", "cli", "evaluation", "snapshot")  # may import from every layer
+ABOVE = ("__init__", "adapters", "cli", "evaluation", "snapshot")  # may import from every layer
 ENGINES = ("bytewax", "confluent_kafka", "kafka", "rocksdict")
 MAY_USE_ENGINES = ("operators", "kafka", "dataflows")
+OTHER_LIBRARIES = ("river", "sklearn")
+MAY_USE_OTHER_LIBRARIES = ("adapters",)
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -38,6 +40,9 @@ def test_imports_point_one_way(path):
     for name in imported(path):
         package, *rest = name.split(".")
         assert package not in ENGINES or parts[0] in MAY_USE_ENGINES, f"{path} imports {name}"
+        assert package not in OTHER_LIBRARIES or parts[0] in MAY_USE_OTHER_LIBRARIES, (
+            f"{path} imports {name}"
+        )
         if package == "okl_flow" and rest and own is not None:
             theirs = layer(rest)
             assert theirs is not None and theirs <= own, f"{path} imports {name}"
