@@ -128,6 +128,11 @@ def test_with_dim_names_get_columns_as_they_appear():
     )
 
 
+def test_an_event_may_bring_more_names_than_columns():
+    model = learned(linear(dim=2), [(dict.fromkeys("dcba", 1.0), 1.0)])
+    assert model._columns == {"a": 0, "b": 1}
+
+
 def test_a_name_that_was_only_asked_about_gets_no_column():
     model = learned(linear(dim=2), [({"a": 1.0}, 1.0)])
     assert model.predict_one({"a": 1.0, "b": 9.0}) == model.predict_one({"a": 1.0})
