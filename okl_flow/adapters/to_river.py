@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from hashlib import blake2b
 from math import isfinite, isnan
 from random import SystemRandom
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from river import base
@@ -51,7 +51,14 @@ def River(  # noqa: N802 - it stands for the two classes
 class _Adapted(base.Estimator):
     """What both estimators share: the columns, and the learner's state."""
 
+    _regresses: ClassVar[bool]
+
     def __init__(self, learner: Learner, dim: int | None = None, seed: int | None = 0) -> None:
+        if isinstance(learner.task, Regression) != self._regresses:
+            does = "regress" if self._regresses else "classify"
+            raise ValueError(
+                f"learner must {does}, and the task of {learner.name} is {learner.task.name}"
+            )
         if dim is not None:
             check_dim(dim)
         self.learner = learner
@@ -84,7 +91,7 @@ class _Adapted(base.Estimator):
         """The event as the learner takes it."""
         dim = self._state.dim if dim is None else dim
         shared = self.dim is not None and len(columns) == dim
-        row = np.zeros((1, dim))
+        row = [0.0] * dim
         for name, value in x.items():
             column, sign = columns.get(name), 1.0
             if column is None:
@@ -98,8 +105,8 @@ class _Adapted(base.Estimator):
                 allowed = False
             if not allowed:
                 raise ValueError(f"feature {name!r} must be a finite number, not {value!r:.80}")
-            row[0, column] += number
-        return row
+            row[column] += number
+        return np.array([row])
 
 
 class RiverClassifier(_Adapted, base.Classifier):
@@ -128,9 +135,9 @@ class RiverClassifier(_Adapted, base.Classifier):
     1.0
     """
 
+    _regresses = False
+
     def __init__(self, learner: Learner, dim: int | None = None, seed: int | None = 0) -> None:
-        if isinstance(learner.task, Regression):
-            raise ValueError(f"learner must classify, and the task of {learner.name} is regression")
         super().__init__(learner, dim, seed)
         self._codes: dict[Hashable, float] = {}
 
@@ -196,12 +203,7 @@ class RiverRegressor(_Adapted, base.Regressor):
     2.0
     """
 
-    def __init__(self, learner: Learner, dim: int | None = None, seed: int | None = 0) -> None:
-        if not isinstance(learner.task, Regression):
-            raise ValueError(
-                f"learner must regress, and the task of {learner.name} is {learner.task.name}"
-            )
-        super().__init__(learner, dim, seed)
+    _regresses = True
 
     def learn_one(self, x: Event, y: Any) -> None:
         """Learn from an event and its label."""
