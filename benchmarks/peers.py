@@ -6,8 +6,8 @@ scikit-learn's stand behind the library's own running standardisation, as their 
 have it; Vowpal Wabbit normalises by itself.
 
 `python -m benchmarks.peers --out peers.csv` runs each setting over the files, event by event,
-predict first and learn after, and writes a line per run. Vowpal Wabbit takes part where it is
-installed (the extra `peers`).
+predict first and learn after, and adds a line per run to the file; runs that are in it already
+are not repeated. Vowpal Wabbit takes part where it is installed (the extra `peers`).
 """
 
 import argparse
@@ -212,8 +212,8 @@ Make = Callable[[Setting, int, Task, int], Contender]
 def _contestants(task: Task, dim: int) -> dict[str, tuple[Make, Sequence[Setting]]]:
     """Each peer: how it is made from a setting, and the settings that are tried."""
     regression = isinstance(task, Regression)
-    rates: list[Setting] = [{"rate": rate} for rate in (0.03, 0.1, 0.3)]
-    aggressiveness: list[Setting] = [{"C": most} for most in (0.001, 0.01, 0.1)]
+    rates: list[Setting] = [{"rate": rate} for rate in (0.001, 0.003, 0.03, 0.1, 0.3, 1.0)]
+    aggressiveness: list[Setting] = [{"C": most} for most in (0.001, 0.01, 0.1, 10.0)]
     steps: list[Setting] = [{}, {"rate": 0.1}]
     if regression:
         # River gives the intercept a rate of its own.
@@ -244,7 +244,7 @@ def _contestants(task: Task, dim: int) -> dict[str, tuple[Make, Sequence[Setting
         grid = [
             {**more, **rate}
             for more in ({}, {"quadratic": 1})
-            for rate in ({}, {"rate": 0.1}, {"rate": 2.0})
+            for rate in ({}, *({"rate": rate} for rate in (0.02, 0.1, 2.0, 10.0)))
         ]
         found["vowpal_wabbit"] = (_vowpal_wabbit, grid)
     return found
@@ -328,9 +328,10 @@ def main() -> None:
     options = parser.parse_args()
     if not importlib.util.find_spec("vowpalwabbit"):
         print("vowpal_wabbit is missing: `pip install vowpalwabbit` adds it")
+    done = _done(options.out)
     with options.out.open("a", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        if not file.tell():
+        if not done:
             lines.writerow(["file", "peer", "setting", "permutation", "error", "us", "bytes"])
         for name in options.files:
             path, task_name, permutations = FILES[name]
@@ -338,16 +339,27 @@ def main() -> None:
             orders = [
                 np.random.default_rng([0, i]).permutation(y.shape[0]) for i in range(permutations)
             ] or [np.arange(y.shape[0])]
-            for peer in peers(task, X.shape[1]):
-                if options.peers and peer.name not in options.peers:
-                    continue
-                for i, order in enumerate(orders):
+            asked = [
+                (peer, i, order)
+                for peer in peers(task, X.shape[1])
+                for i, order in enumerate(orders)
+                if not options.peers or peer.name in options.peers
+            ]
+            for peer, i, order in asked:
+                key = (name, peer.name, peer.setting, str(i))
+                if key not in done:
                     got = run_peer(peer, X[order], y[order], task, seed=i)
-                    lines.writerow(
-                        [name, peer.name, peer.setting, i, f"{got.error:.6g}",
-                         f"{got.microseconds:.1f}", got.state_bytes]
-                    )  # fmt: skip
+                    measured = [f"{got.error:.6g}", f"{got.microseconds:.1f}", got.state_bytes]
+                    lines.writerow([*key, *measured])
                     file.flush()
+
+
+def _done(out: Path) -> set[tuple[str, ...]]:
+    """The runs that a file holds, with its header."""
+    if not out.exists():
+        return set()
+    with out.open(newline="") as file:
+        return {tuple(line[:4]) for line in csv.reader(file)}
 
 
 if __name__ == "__main__":

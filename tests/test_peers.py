@@ -107,13 +107,15 @@ def test_a_run_writes_its_lines(tmp_path, monkeypatch, capsys):
     asked = ["peers", "--data", str(tmp_path), "--out", str(out), "--files", "few"]
     monkeypatch.setattr(sys, "argv", [*asked, "--peers", "river_linear"])
     module.main()
+    once = out.read_text()
     module.main()
+    assert out.read_text() == once  # what is there is not run again
     head, *rows = out.read_text().splitlines()
     assert head == "file,peer,setting,permutation,error,us,bytes"
     assert [row.split(",")[:4] for row in rows[:3]] == [
         ["few", "river_linear", "default", "0"],
         ["few", "river_linear", "default", "1"],
-        ["few", "river_linear", "rate=0.03", "0"],
+        ["few", "river_linear", "rate=0.001", "0"],
     ]
-    assert len(rows) == 2 * 4 * 2
+    assert len(rows) == 2 * 7
     capsys.readouterr()
