@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from river import (
+    base,
     dummy,
     ensemble,
     feature_extraction,
@@ -14,6 +15,7 @@ from river import (
     naive_bayes,
     neighbors,
     preprocessing,
+    stats,
     tree,
 )
 
@@ -47,7 +49,7 @@ MULTICLASS = {
 REGRESSION = {
     "linear": preprocessing.StandardScaler() | linear_model.LinearRegression(),
     "forest": forest.ARFRegressor(n_models=2, seed=3),
-    "neighbours": neighbors.KNNRegressor(),  # has no answer before its first event
+    "before": dummy.StatisticRegressor(stats.Shift(1)),  # has no answer before its first event
 }
 ALL = [
     pytest.param(FromRiver(model, task), id=f"{task.name}-{name}")
@@ -132,6 +134,39 @@ def test_a_tie_goes_where_river_goes():
     none = FromRiver(dummy.NoChangeClassifier())
     assert learner.task.name == "binary"
     assert none.score(none.init(1), [[1.0]]).tolist() == [0.0]
+
+
+class Torn(base.Classifier):
+    """Finds two classes equally likely, and names them in its own order."""
+
+    _multiclass = True
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_proba_one(self, x, **kwargs):
+        return {2: 0.5, 0: 0.5}
+
+
+class Contrary(Torn):
+    """Decides against its own probabilities."""
+
+    def predict_one(self, x, **kwargs):
+        return True
+
+    def predict_proba_one(self, x, **kwargs):
+        return {False: 0.75, True: 0.25}
+
+
+def test_the_decision_is_that_of_predict_one():
+    torn = FromRiver(Torn(), Multiclass(3))
+    [scores] = torn.score(torn.init(1), [[1.0]])
+    assert scores.argmax() == 2
+    assert scores == pytest.approx([0.5, 0.0, 0.5])
+    for model in (Contrary(), preprocessing.StandardScaler() | Contrary()):
+        contrary = FromRiver(model)
+        [score] = contrary.score(contrary.init(1), [[1.0]])
+        assert 0.0 < score < 1e-300
 
 
 def test_without_a_label_an_event_is_only_scored():

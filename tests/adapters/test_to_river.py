@@ -145,7 +145,7 @@ def test_names_beyond_dim_share_a_column_with_a_sign():
     model._state.weights[0] = [1.0, 10.0, 100.0, 1000.0]
     answers = {name: model.predict_one({name: 1.0}) for name in range(200)}
     assert set(answers.values()) == {s * w for s in (-1, 1) for w in (1.0, 10.0, 100.0, 1000.0)}
-    assert model.predict_one({7: 1.0, 8: 2.0}) == answers[7] + 2.0 * answers[8]
+    assert model.predict_one(dict.fromkeys(answers, 2.0)) == 2.0 * sum(answers.values())
     learned(model, [({name: 1.0}, 1.0) for name in range(50)])
     assert list(model._columns) == list("abcd")
 
@@ -258,6 +258,18 @@ def test_a_single_label_is_certain():
     model = learned(River(kogd(**LOGISTIC)), [({"a": 1.0}, "only")])
     assert model.predict_one({"a": 1.0}) == "only"
     assert model.predict_proba_one({"a": 1.0}) == {"only": 1.0}
+
+
+def test_a_boolean_tells_the_other_label_too():
+    model = learned(River(kogd(**LOGISTIC)), [({"a": 1.0}, True)])
+    assert model.predict_proba_one({"a": 1.0}).keys() == {False, True}
+    assert model.predict_one({"a": 1.0}) is True
+
+
+def test_a_score_of_zero_is_the_lower_class():
+    model = learned(River(kogd()), [({"a": 1.0}, True)])
+    assert model.learner.score(model._state, [[1e6]]).tolist() == [0.0]
+    assert model.predict_one({"a": 1e6}) is False
 
 
 # Probabilities

@@ -58,6 +58,12 @@ def test_sklearn_has_no_complaint(model):
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= NOT_RUN
 
 
+def test_a_score_of_zero_is_the_lower_class():
+    model = SklearnClassifier("kogd").fit([[0.0], [1.0]], ["a", "b"])
+    assert model.decision_function([[1e6]]).tolist() == [0.0]
+    assert model.predict([[1e6]]).tolist() == ["a"]
+
+
 def test_fit_is_a_pass_over_the_events():
     X, y = streams.rings(400)
     model = SklearnClassifier("nogd", settings=NOGD, seed=5).fit(X, y)
@@ -179,6 +185,8 @@ def test_settings_are_searched_and_never_changed():
     assert model.settings == {"budget": 5, "bandwidth": 2.0}
     assert model.get_params()["settings__budget"] == 5
     assert "settings__budget" not in model.get_params(deep=False)
+    SklearnClassifier(settings=settings).set_params(settings__budget=6)
+    assert settings == {"budget": 30, "bandwidth": 9.0}
 
 
 @pytest.mark.parametrize("name", ["nogd", "kogd", "passive_aggressive"])
