@@ -5,9 +5,10 @@ the setting called "default" is what the library gives without being asked. Rive
 scikit-learn's stand behind the library's own running standardisation, as their documentations
 have it; Vowpal Wabbit normalises by itself.
 
-`python -m benchmarks.peers --out peers.csv` runs each setting over the files, event by event,
-predict first and learn after, and adds a line per run to the file; runs that are in it already
-are not repeated. Vowpal Wabbit takes part where it is installed (the extra `peers`).
+`python -m benchmarks.peers` runs each setting over the files, event by event, predict first and
+learn after, and adds a line per run to `benchmarks/results/peers.csv`; runs that are in it
+already are not repeated: all of them together take hours. Vowpal Wabbit takes part where it is
+installed (the extra `peers`).
 """
 
 import argparse
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from river import feature_extraction as river_features
 from river import forest, linear_model, multiclass, optim, preprocessing, tree
 from sklearn import kernel_approximation
@@ -34,22 +36,22 @@ from sklearn import linear_model as sklearn_linear
 from sklearn import preprocessing as sklearn_preprocessing
 from threadpoolctl import threadpool_limits
 
-from okl_flow.files import open_source
-from okl_flow.labels import LabelCoder
+from benchmarks.papers.harness import Options, Stream, streams
+from benchmarks.report import RESULTS
 from okl_flow.native import Array
 from okl_flow.tasks import Binary, Multiclass, Regression, Task
 
 COMPONENTS = 100
 """Random Fourier features of every peer that has them."""
 
-FILES = {
-    "german": ("german.numer.libsvm.gz", "binary", 5),
-    "svmguide3": ("svmguide3.libsvm.gz", "binary", 5),
-    "cpusmall_scale": ("cpusmall_scale.libsvm.gz", "regression", 5),
-    "elec2": ("elec2.libsvm.gz", "binary", 0),  # in its own order
-    "spambase": ("spambase.libsvm.gz", "binary", 5),
-    "usps": ("usps.libsvm.gz", "multiclass", 1),
-}
+IN_ORDER = ("elec2",)
+"""Files whose order is that of time; the others are permuted."""
+
+PERMUTATIONS = 5
+LARGE = 9000
+"""Rows from which on one permutation has to do: some peers take milliseconds for an event."""
+
+OUT = RESULTS / "peers.csv"
 
 Setting = Mapping[str, float]
 
@@ -310,48 +312,56 @@ def _vowpal_wabbit(setting: Setting, _dim: int, task: Task, seed: int) -> Conten
     return VowpalWabbit(task, seed, setting.get("rate"), bool(setting.get("quadratic")))
 
 
-def loaded(path: Path, task: str) -> tuple[Array, Array, Task]:
-    """A file's events, labels and task."""
-    source = open_source(str(path))
-    found = source.scan()
-    coder = LabelCoder.of(task, None if task == "regression" else found.labels.classes)
-    return *source.load(coder), coder.task
+def task_of(stream: Stream) -> Task:
+    """The task of a file's labels."""
+    if stream.task == "multiclass":
+        return Multiclass(stream.classes)
+    return Binary() if stream.task == "binary" else Regression()
+
+
+def orders_of(stream: Stream) -> list[NDArray[np.int64]]:
+    """The orders that a file is gone through in: its own if that is of time, or permutations."""
+    rows = len(stream.y)
+    if stream.name in IN_ORDER:
+        return [np.arange(rows)]
+    count = PERMUTATIONS if rows < LARGE else 1
+    return [np.random.default_rng([0, number]).permutation(rows) for number in range(count)]
 
 
 def main() -> None:
-    """Run the peers over the files; one line per run goes into the CSV file as it comes."""
+    """Run the peers over the files; one line per run goes into the results as it comes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--files", nargs="*", default=list(FILES))
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--files", nargs="*", help="only these")
     parser.add_argument("--peers", nargs="*", help="only these")
     options = parser.parse_args()
     if not importlib.util.find_spec("vowpalwabbit"):
         print("vowpal_wabbit is missing: `pip install vowpalwabbit` adds it")
     done = _done(options.out)
+    found = Options(options.data)
+    tasks = ("binary", "regression", "multiclass")
     with options.out.open("a", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         if not done:
-            lines.writerow(["file", "peer", "setting", "permutation", "error", "us", "bytes"])
-        for name in options.files:
-            path, task_name, permutations = FILES[name]
-            X, y, task = loaded(options.data / path, task_name)
-            orders = [
-                np.random.default_rng([0, i]).permutation(y.shape[0]) for i in range(permutations)
-            ] or [np.arange(y.shape[0])]
+            lines.writerow(["file", "peer", "setting", "permutation", "error", "bytes"])
+        for stream in (stream for task in tasks for stream in streams(found, task)):
+            if options.files and stream.name not in options.files:
+                continue
+            task = task_of(stream)
             asked = [
-                (peer, i, order)
-                for peer in peers(task, X.shape[1])
-                for i, order in enumerate(orders)
+                (peer, number, order)
+                for peer in peers(task, stream.X.shape[1])
+                for number, order in enumerate(orders_of(stream))
                 if not options.peers or peer.name in options.peers
             ]
-            for peer, i, order in asked:
-                key = (name, peer.name, peer.setting, str(i))
+            for peer, number, order in asked:
+                key = (stream.name, peer.name, peer.setting, str(number))
                 if key not in done:
-                    got = run_peer(peer, X[order], y[order], task, seed=i)
-                    measured = [f"{got.error:.6g}", f"{got.microseconds:.1f}", got.state_bytes]
-                    lines.writerow([*key, *measured])
+                    got = run_peer(peer, stream.X[order], stream.y[order], task, seed=number)
+                    lines.writerow([*key, f"{got.error:.6g}", got.state_bytes])
                     file.flush()
+                    print(*key, f"{got.error:.4g}", flush=True)
 
 
 def _done(out: Path) -> set[tuple[str, ...]]:

@@ -32,7 +32,7 @@ class DataRequest:
     dim: int | None
     format: str | None
     rescale: str
-    may_miss: bool
+    may_miss: bool = False
     batch: int
     load: bool  # all events are needed at once
 

@@ -1,0 +1,335 @@
+"""Every learner beside its neighbours, on every file of a folder: `make compare`.
+
+Each learner runs three times over a file: as the papers set it (features as they are, the width
+of the highest kernel alignment, the best of the papers' learning rates), with running
+standardisation and everything that it has to find at "auto", and with running standardisation
+at the best of a grid. The peers' errors come from `benchmarks/results/peers.csv`, which
+`python -m benchmarks.peers` fills; their times are taken anew, beside ours.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.papers.harness import Job, Options, Stream, rescaled, results_of, streams
+from benchmarks.report import RESULTS, circumstances, markdown
+from okl_flow import Learner, make_learner
+from okl_flow.alignment import CANDIDATES, kernel_alignment
+from okl_flow.evaluation import Result, best, run, run_permutations
+from okl_flow.registry import REGISTRY
+from okl_flow.tuned import RATES, TUNABLE, WIDTHS
+
+PAPERS_RATES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+QUADRATIC = ("square", "squared_hinge")
+ALIGNED_ROWS = 1000
+TIMED_ROWS = 1000
+FAST = 5.0
+"""Microseconds per event up to which a learner is called fast."""
+
+BUDGET = 100
+
+TEXT = (
+    "Each event is scored first and learned after. *auto*: raw features behind running "
+    "standardisation, bandwidth and learning rate found on the way, all else at its default, "
+    f"budget {BUDGET} or {BUDGET} directions. *best of the grid*: the same with four bandwidths "
+    "around the median distance and four learning rates, the best on these very runs. *as the "
+    "papers set it*: no scaling, the width of the highest alignment on the first 1000 events, the "
+    "best learning rate of 0.0001 to 1. Peers stand behind their own running standardisation, as "
+    "they are and at the best of a grid (benchmarks/peers.py). µs: per event under *auto*, the "
+    "trial included; of peers, of 1000 events of the same file, taken one after the other on the "
+    "same machine. Means over five permutations, or one from 9000 events on; elec2 in its own "
+    "order."
+)
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "fogd": {"feature_count": 100},
+    "rrf": {"feature_count": 100},
+    "dual_sgd": {"feature_count": 100},
+    "sketched_kons": {"dictionary_size": 100},
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a learner or a peer did on one file; rates in percent, or errors in regression."""
+
+    name: str
+    papers: tuple[float, float] | None
+    auto: tuple[float, float]
+    grid: tuple[float, float]
+    chosen: str  # of the grid
+    microseconds: float  # per event, under "auto"
+    state_bytes: float
+
+    @property
+    def cells(self) -> list[str]:
+        """The line as it is printed."""
+        return [
+            f"`{self.name}`",
+            *(shown(pair) for pair in (self.papers, self.auto, self.grid)),
+            f"{self.microseconds:,.2f}" if self.microseconds < 100 else f"{self.microseconds:,.0f}",
+            f"{self.state_bytes:,.0f}",
+            self.chosen,
+        ]
+
+
+def shown(pair: tuple[float, float] | None) -> str:
+    """A mean and its deviation."""
+    return "-" if pair is None else f"{pair[0]:.2f} ± {pair[1]:.2f}"
+
+
+def base_settings(name: str, stream: Stream) -> dict[str, Any]:
+    """What every run of a learner on a file has in common."""
+    known = make_learner(name).describe()
+    settings = dict(SETTINGS.get(name, {}))
+    if "budget" in known:
+        settings["budget"] = BUDGET
+    if "squared_distance" in known:
+        settings["squared_distance"] = 2.0 * stream.X.shape[1]  # the mean of scaled events
+    if "task" in known:
+        settings["task"] = stream.task
+    if stream.task == "multiclass":
+        settings["classes"] = stream.classes
+    return settings
+
+
+def measured(stream: Stream, learners: Sequence[Learner]) -> Result:
+    """The best of the learners on a file."""
+    permutations = len(peers.orders_of(stream))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if stream.name in peers.IN_ORDER:
+            return best(run(learners, [(stream.X, stream.y)]))
+        return best(run_permutations(learners, stream.X, stream.y, permutations=permutations))
+
+
+def error_of(result: Result) -> tuple[float, float]:
+    """Mistakes in percent, or the root mean square error, with their deviations."""
+    if "rmse" in result.measures:
+        error = result.measures["rmse"]
+        return error.mean, error.std
+    rate = result.measures["mistake_rate"]
+    return 100.0 * rate.mean, 100.0 * rate.std
+
+
+def under(name: str, settings: dict[str, Any], values: dict[str, Sequence[float]]) -> list[Learner]:
+    """The learner under every combination of values."""
+    found: list[dict[str, Any]] = [settings]
+    for key, own in values.items():
+        found = [{**point, key: value} for point in found for value in own]
+    return [make_learner(name, **point) for point in found]
+
+
+def line_of(name: str, stream: Stream) -> Line:
+    """The three runs of a learner over a file."""
+    settings = base_settings(name, stream)
+    known = make_learner(name, **settings).describe()
+    tunable = [key for key in TUNABLE if key in known]
+    automatic = {key: "auto" for key in tunable}
+    auto = measured(stream, [make_learner(name, scale="standard", **settings, **automatic)])
+    points: dict[str, Sequence[float]] = {}
+    of_papers: dict[str, Sequence[float]] = {}
+    if "bandwidth" in tunable:
+        median = rescaled(stream, "standard").median_distance
+        points["bandwidth"] = [width * median for width in WIDTHS]
+        few = slice(ALIGNED_ROWS)
+        alignments = kernel_alignment(stream.X[few], stream.y[few], CANDIDATES, centered=False)
+        aligned = float(CANDIDATES[int(np.argmax(alignments))])
+        of_papers["bandwidth"] = [min(aligned, known.get("bandwidth_max", aligned))]
+    if "learning_rate" in tunable:
+        unit = 0.25 if known.get("loss") in QUADRATIC else 1.0
+        points["learning_rate"] = [unit * rate for rate in RATES]
+        of_papers["learning_rate"] = PAPERS_RATES
+    grid = measured(stream, under(name, {**settings, "scale": "standard"}, points))
+    papers = measured(stream, under(name, settings, of_papers))
+    described = grid.learner.describe()
+    return Line(
+        name,
+        error_of(papers),
+        error_of(auto),
+        error_of(grid),
+        " ".join(f"{key}={described[key]:.3g}" for key in tunable),
+        1e6 / auto.measures["events_per_second"].mean,
+        auto.measures["state_bytes"].mean,
+    )
+
+
+def peer_lines(stream: Stream, runs: Sequence[dict[str, str]]) -> Iterator[Line]:
+    """The peers on a file: as they are, and at the best of their grids."""
+    factor = 1.0 if stream.task == "regression" else 100.0
+    errors: dict[tuple[str, str], list[float]] = {}
+    sizes: dict[tuple[str, str], float] = {}
+    for one in runs:
+        if one["file"] == stream.name:
+            key = one["peer"], one["setting"]
+            errors.setdefault(key, []).append(factor * float(one["error"]))
+            sizes[key] = float(one["bytes"])
+    task = peers.task_of(stream)
+    few = np.random.default_rng(0).permutation(len(stream.y))[:TIMED_ROWS]
+    for name in dict.fromkeys(name for name, _setting in errors):
+        own = {
+            setting: np.array(found) for (peer, setting), found in errors.items() if peer == name
+        }
+        chosen = min(own, key=lambda setting: own[setting].mean())
+        [peer] = [
+            peer
+            for peer in peers.peers(task, stream.X.shape[1])
+            if (peer.name, peer.setting) == (name, chosen)
+        ]
+        got = peers.run_peer(peer, stream.X[few], stream.y[few], task)
+        pairs = [
+            (float(found.mean()), float(found.std(ddof=1)) if found.size > 1 else 0.0)
+            for found in (own["default"], own[chosen])
+        ]
+        size = sizes[name, chosen]
+        yield Line(name, None, *pairs, chosen, got.microseconds, size)
+
+
+def summary(stream: Stream, ours: Sequence[Line], theirs: Sequence[Line]) -> list[str]:
+    """The best of ours under "auto", the best fast one, and the best of the peers' grids."""
+    first = min(ours, key=lambda line: line.auto[0])
+    fast = [line for line in ours if line.microseconds < FAST]
+    quick = min(fast, key=lambda line: line.auto[0]) if fast else None
+    peer = min(theirs, key=lambda line: line.grid[0]) if theirs else None
+    constant = (
+        f"{float(np.std(stream.y)):.2f}"
+        if stream.task == "regression"
+        else f"{stream.majority:.2f}"
+    )
+    return [
+        stream.name,
+        "RMSE" if stream.task == "regression" else "mistakes, %",
+        constant,
+        f"{first.auto[0]:.2f} (`{first.name}`)",
+        f"{quick.auto[0]:.2f} (`{quick.name}`, {quick.microseconds:.1f})" if quick else "-",
+        f"{peer.grid[0]:.2f} (`{peer.name}`)" if peer else "-",
+    ]
+
+
+def price_of_auto(found: dict[str, list[Line]], tasks: dict[str, Stream]) -> str:
+    """What "auto" costs against the grid, and where it is worse than the constant answer."""
+    gaps, worse = [], []
+    for name, lines in found.items():
+        stream = tasks[name]
+        for line in lines:
+            if not line.chosen:
+                continue
+            if stream.task != "regression":
+                gaps.append(line.auto[0] - line.grid[0])
+                if line.auto[0] > stream.majority + max(line.auto[1], 1e-9):
+                    worse.append(f"`{line.name}` on {name} ({line.auto[0]:.1f})")
+    text = (
+        f'Where there is a bandwidth or a learning rate to find, "auto" makes '
+        f"{np.mean(gaps):+.2f} points of mistakes against the best of the grid on average "
+        f"(median {np.median(gaps):+.2f}, at most {max(gaps):+.2f}, {len(gaps)} pairs of a learner "
+        "and a file). "
+    )
+    if worse:
+        return (
+            text
+            + "Worse than the constant answer by more than a deviation: "
+            + ", ".join(worse)
+            + "."
+        )
+    return text + "It is nowhere worse than the constant answer by more than a deviation."
+
+
+def draw(found: dict[str, list[Line]], theirs: dict[str, list[Line]], path: Path) -> None:
+    """Error against time per event, a panel per file, both axes logarithmic."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    columns = min(4, len(found))
+    height = -(-len(found) // columns)
+    figure = Figure(figsize=(4.2 * columns, 3.6 * height), layout="constrained")
+    for at, name in enumerate(found):
+        axes = figure.add_subplot(height, columns, at + 1)
+        for lines, color, marker, label in (
+            (theirs.get(name, []), "#b3541e", "s", "peers, best of their grid"),
+            (found[name], "#1f5fa8", "o", "okl_flow, auto"),
+        ):
+            errors = [line.grid[0] if lines is not found[name] else line.auto[0] for line in lines]
+            times = [line.microseconds for line in lines]
+            axes.scatter(times, errors, s=16, c=color, marker=marker, label=label)
+            best_ones = np.argsort(errors)[:3]
+            for one in best_ones:
+                axes.annotate(
+                    lines[one].name, (times[one], errors[one]), fontsize=7, color=color,
+                    xytext=(3, 3), textcoords="offset points",
+                )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(name, fontsize=10)
+        axes.set_xlabel("µs per event")
+        axes.set_ylabel("error")
+        if at == 0:
+            axes.legend(fontsize=7)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Measure, print, draw and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--rows", type=int, default=None, help="rows of each file, at most")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    options = Options(given.data, rows_max=given.rows)
+    tasks = ("binary", "multiclass", "regression")
+    files = {stream.name: stream for task in tasks for stream in streams(options, task)}
+    jobs: dict[Any, Job] = {
+        (stream.name, name): (line_of, name, stream)
+        for stream in files.values()
+        for name, row in REGISTRY.items()
+        if stream.task in row.tasks
+    }
+    lines: dict[tuple[str, str], Line] = results_of(jobs, options)
+    ours: dict[str, list[Line]] = {name: [] for name in files}
+    for (file, _learner), line in lines.items():
+        ours[file].append(line)
+    runs: list[dict[str, str]] = []
+    if peers.OUT.exists():
+        with peers.OUT.open(newline="") as source:
+            runs = list(csv.DictReader(source))
+    theirs = {name: list(peer_lines(stream, runs)) for name, stream in files.items()}
+    page = pages(files, ours, theirs)
+    given.out.mkdir(exist_ok=True)
+    (given.out / "compare.md").write_text(page)
+    draw(ours, theirs, given.out / "compare.png")
+    print(page)
+    print(f"written to {given.out}: compare.md and compare.png")
+
+
+def pages(
+    files: dict[str, Stream], ours: dict[str, list[Line]], theirs: dict[str, list[Line]]
+) -> str:
+    """The summary, then a table per file."""
+    first = [summary(stream, ours[name], theirs[name]) for name, stream in files.items()]
+    header = ["file", "error", "constant answer", "best of ours, auto"]
+    header += [f"best of ours under {FAST:g} µs", "best of the peers, tuned"]
+    parts = [f"# Beside the neighbours\n\n{circumstances()}", "## Summary", TEXT]
+    parts += [markdown(header, first, left=2), price_of_auto(ours, files)]
+    columns = [
+        "learner",
+        "as the papers set it",
+        "auto",
+        "best of the grid",
+        "µs",
+        "bytes",
+        "chosen",
+    ]
+    for name, stream in files.items():
+        unit = "root mean square error" if stream.task == "regression" else "mistakes, %"
+        parts += [f"## {name}: {unit}", markdown(columns, [line.cells for line in ours[name]])]
+        peer_columns = ["peer", "", "as it is", *columns[3:]]
+        if theirs[name]:
+            parts.append(markdown(peer_columns, [line.cells for line in theirs[name]]))
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    main()
