@@ -131,15 +131,25 @@ def test_every_example_keeps_the_width_that_it_came_with():
 
 def test_the_window_keeps_the_latest_and_their_widths():
     X, y = streams.rotating(60, seed=2)
-    state = made(budget=None).init(2)
-    made(budget=None).step(state, X, y)
-    short = made(budget=1, regularization=0.5)
-    held = short.init(2)
-    short.step(held, X, y)
-    assert held.size == 1
-    assert held.rows.shape == (2, 1)
+    learner = made(budget=7)
+    state, oracle = learner.init(2), Plain(learner, 2, 0)
+    learner.step(state, X, y)
+    for x, label in zip(X, y, strict=True):
+        oracle.learn(x, label)
+    order = (state.oldest + np.arange(7)) % 7
+    assert state.oldest > 0
+    np.testing.assert_array_equal(state.rows[:, order].T, [x for x, _, _ in oracle.kept])
+    np.testing.assert_allclose(state.gammas[order], [gamma for _, _, gamma in oracle.kept])
+
+
+def test_without_a_budget_nothing_goes():
+    X, y = streams.rotating(60, seed=2)
+    learner = made(budget=None)
+    state = learner.init(2)
+    learner.step(state, X, y)
     assert state.size > 30
-    assert made(budget=None).state_bytes_max(2) is None
+    np.testing.assert_array_equal(state.rows[:, 0], X[0])
+    assert learner.state_bytes_max(2) is None
 
 
 def test_an_event_without_a_loss_moves_nothing():
