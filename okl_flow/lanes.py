@@ -14,7 +14,15 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "as_bits", "as_float", "lane_sums", "tile_products"]
+__all__ = [
+    "LANES",
+    "as_bits",
+    "as_float",
+    "lane_sums",
+    "line_steps",
+    "line_sums",
+    "tile_products",
+]
 
 LANES = 8
 
@@ -79,13 +87,128 @@ def lane_sums(_context: Any, a: Any, b: Any, _rounds: Any) -> Any:
                 _load(builder, first, loop.index), _load(builder, second, loop.index)
             )
             builder.store(builder.fadd(builder.load(sums), product), sums)
-        total = builder.load(sums)
-        lanes = [builder.extract_element(total, _INDEX(lane)) for lane in range(LANES)]
-        while len(lanes) > 1:
-            lanes = [builder.fadd(x, y) for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
-        return lanes[0]
+        return _tree(builder, builder.load(sums))
 
     return types.float64(a, b, types.int64), generate
+
+
+def _tree(builder: Any, vector: Any) -> Any:
+    """The sum of a vector's lanes, neighbours first."""
+    lanes = [builder.extract_element(vector, _INDEX(lane)) for lane in range(LANES)]
+    while len(lanes) > 1:
+        lanes = [builder.fadd(x, y) for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
+    return lanes[0]
+
+
+def _everywhere(builder: Any, number: Any) -> Any:
+    """A vector that has a number in every lane."""
+    alone = builder.insert_element(_VECTOR(ir.Undefined), number, _INDEX(0))
+    first = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
+    return builder.shuffle_vector(alone, _VECTOR(ir.Undefined), first)
+
+
+def _addresses(builder: Any, data: Any, begin: Any, length: Any, count: int) -> list[Any]:
+    """The vectors of `count` lines of a length that follow each other."""
+    return [
+        _vectors(builder, data, builder.add(begin, builder.mul(length, length.type(line))))
+        for line in range(count)
+    ]
+
+
+def line_sums(count: int) -> Any:
+    """An operation that multiplies `count` lines with the same numbers, which are read once.
+
+    The operation takes (lines, begin, rounds, x, out, place). The lines follow each other from
+    `begin` on, and each is `rounds` times eight numbers long. It writes, for e < count,
+    out[place + e] = sum of line e[i] * x[i], added as in `lane_sums`.
+    """
+
+    @_operation
+    def fill_sums(
+        _context: Any, lines: Any, _begin: Any, _rounds: Any, x: Any, out: Any, _place: Any
+    ) -> Any:
+        _check(1, lines=lines, x=x, out=out)
+        whole = types.int64
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            held, read, written = (
+                context.make_array(signature.args[k])(context, builder, arguments[k]).data
+                for k in (0, 3, 4)
+            )
+            begin, rounds, place = (arguments[k] for k in (1, 2, 5))
+            length = builder.mul(rounds, rounds.type(LANES))
+            addresses = _addresses(builder, held, begin, length, count)
+            factors = _vectors(builder, read, _INDEX(0))
+            sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(count)]
+            for total in sums:
+                builder.store(_ZEROS, total)
+            with cgutils.for_range(builder, rounds) as loop:
+                factor = _load(builder, factors, loop.index)
+                for address, total in zip(addresses, sums, strict=True):
+                    product = builder.fmul(_load(builder, address, loop.index), factor)
+                    builder.store(builder.fadd(builder.load(total), product), total)
+            for e, total in enumerate(sums):
+                to = builder.gep(written, [builder.add(place, place.type(e))])
+                builder.store(_tree(builder, builder.load(total)), to)
+            return context.get_dummy_value()
+
+        return types.void(lines, whole, whole, x, out, whole), generate
+
+    return fill_sums
+
+
+def line_steps(count: int) -> Any:
+    """An operation that changes `count` lines, one after the other, and what runs along with them.
+
+    The operation takes (lines, begin, length, rounds, factors, steps, place, running). Lines
+    follow each other from `begin` on, `length` numbers from one to the next. For e < count in
+    turn and i below `rounds` times eight, with the line and the running numbers as they were
+    before: line e[i] += factors[place + e] * running[i], running[i] += steps[place + e] * line
+    e[i].
+    """
+
+    @_operation
+    def take_steps(
+        _context: Any,
+        lines: Any,
+        _begin: Any,
+        _length: Any,
+        _rounds: Any,
+        factors: Any,
+        steps: Any,
+        _place: Any,
+        running: Any,
+    ) -> Any:
+        _check(1, lines=lines, factors=factors, steps=steps, running=running)
+        whole = types.int64
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            held, *scalars, along = (
+                context.make_array(signature.args[k])(context, builder, arguments[k]).data
+                for k in (0, 4, 5, 7)
+            )
+            begin, length, rounds, place = (arguments[k] for k in (1, 2, 3, 6))
+            addresses = _addresses(builder, held, begin, length, count)
+            places = [builder.add(place, place.type(e)) for e in range(count)]
+            own_factors, own_steps = (
+                [_everywhere(builder, builder.load(builder.gep(data, [e]))) for e in places]
+                for data in scalars
+            )
+            runs = _vectors(builder, along, _INDEX(0))
+            with cgutils.for_range(builder, rounds) as loop:
+                run = _load(builder, runs, loop.index)
+                for address, factor, step in zip(addresses, own_factors, own_steps, strict=True):
+                    to = builder.gep(address, [loop.index])
+                    before = builder.load(to, align=_FLOAT_ALIGNMENT)
+                    after = builder.fadd(before, builder.fmul(factor, run))
+                    builder.store(after, to, align=_FLOAT_ALIGNMENT)
+                    run = builder.fadd(run, builder.fmul(step, before))
+                builder.store(run, builder.gep(runs, [loop.index]), align=_FLOAT_ALIGNMENT)
+            return context.get_dummy_value()
+
+        return types.void(lines, whole, whole, whole, factors, steps, whole, running), generate
+
+    return take_steps
 
 
 def tile_products(line_count: int, vector_count: int) -> Any:
@@ -142,9 +265,7 @@ def _generate_tile(
         vectors = [_load(builder, row, _INDEX(v)) for v in range(vector_count)]
         for number, own in zip(numbers, sums, strict=True):
             factor = builder.load(builder.gep(lines, [offset(number, line_length, i)]))
-            alone = builder.insert_element(_VECTOR(ir.Undefined), factor, _INDEX(0))
-            everywhere = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
-            factors = builder.shuffle_vector(alone, _VECTOR(ir.Undefined), everywhere)
+            factors = _everywhere(builder, factor)
             for vector, total in zip(vectors, own, strict=True):
                 product = builder.fmul(vector, factors)
                 builder.store(builder.fadd(builder.load(total), product), total)

@@ -1,0 +1,209 @@
+"""Curvature in explicit features, kept as a factor of its inverse: two passes for an event.
+
+The curvature is A = alpha I + sum_t c_t x_t x_t', over the features x_t of the events so far. Its
+inverse is kept as P = U V U', with U an upper triangle of ones on its diagonal and V a diagonal
+of positive numbers, the variances. Whatever an event brings, P stays symmetric, and it stays
+positive as long as the variances do, which are only multiplied by numbers above 0 (Bierman,
+"Factorization methods for discrete sequential estimation", 1977).
+
+U is kept column by column, what is above the diagonal alone. Columns come in blocks of eight, and
+all eight of a block are filled up with zeros to the length that the block's last one has, diagonal
+included: the numbers of block b, eight columns of 8 (b + 1), follow those of block b - 1. A
+feature that is new has no part in those before it: it appends a column of zeros.
+
+Vectors that go with U have as many numbers as there are features, then zeros up to a multiple of
+eight.
+"""
+
+import numpy as np
+import scipy.linalg
+
+from okl_flow.lanes import LANES, line_steps, line_sums
+from okl_flow.linalg import eigenpairs
+from okl_flow.native import Array, native
+
+__all__ = [
+    "carried_over",
+    "curvature_entries",
+    "fade",
+    "fresh_curvature",
+    "padded",
+    "refresh",
+    "spread_along",
+    "take_in",
+    "triangle_of",
+]
+
+# Under forgetting a variance grows until it is refreshed. Beyond this it does not.
+_VARIANCE_LARGEST = 1e100
+
+_HALF_BLOCK = LANES // 2
+_half_sums, _half_steps = line_sums(_HALF_BLOCK), line_steps(_HALF_BLOCK)
+
+
+@native
+def padded(size: int) -> int:
+    """The length of a vector that goes with so many features: the next multiple of eight."""
+    return (size + LANES - 1) // LANES * LANES
+
+
+@native
+def curvature_entries(size: int) -> int:
+    """The numbers that U takes for so many features."""
+    blocks = (size + LANES - 1) // LANES
+    return LANES * LANES * blocks * (blocks + 1) // 2
+
+
+def fresh_curvature(size: int, alpha: float) -> tuple[Array, Array]:
+    """U and V of A = alpha I."""
+    return np.zeros(curvature_entries(size)), np.full(size, 1.0 / alpha)
+
+
+@native
+def spread_along(triangle: Array, variances: Array, size: int, x: Array, turned: Array) -> float:
+    """The spread x' P x of an x, with U' x left in `turned`."""
+    begin = 0
+    for block in range((size + LANES - 1) // LANES):
+        length = LANES * (block + 1)
+        for half in range(2):
+            place = LANES * block + half * _HALF_BLOCK
+            _half_sums(triangle, begin, block + 1, x, turned, place)
+            begin += _HALF_BLOCK * length
+    spread = 0.0
+    for j in range(size):
+        turned[j] += x[j]
+        spread += variances[j] * (turned[j] * turned[j])
+    return spread
+
+
+@native
+def take_in(
+    triangle: Array,
+    variances: Array,
+    size: int,
+    turned: Array,
+    noise: float,
+    scratch: Array,
+    gain: Array,
+) -> None:
+    """Let A grow by x x' / noise, with `turned` as `spread_along` left it for x.
+
+    `gain` becomes P x, with the P of before. `scratch` has room for two vectors.
+    """
+    factors, steps = scratch[0], scratch[1]
+    total, first = noise, size
+    for j in range(size):
+        before = total
+        steps[j] = variances[j] * turned[j]
+        total += steps[j] * turned[j]
+        variances[j] *= before / total
+        factors[j] = -turned[j] / before
+        gain[j] = 0.0
+        if steps[j] != 0.0:
+            first = min(first, j)
+    for j in range(size, padded(size)):
+        factors[j], steps[j], gain[j] = 0.0, 0.0, 0.0
+    # Columns before the first number of `turned` have no part in it.
+    for block in range(first // LANES, (size + LANES - 1) // LANES):
+        _take_steps(triangle, block, factors, steps, gain)
+
+
+@native
+def _take_steps(triangle: Array, block: int, factors: Array, steps: Array, gain: Array) -> None:
+    """Change the columns of a block: first what is above the block, then the block itself."""
+    length, place = LANES * (block + 1), LANES * block
+    begin = LANES * LANES * block * (block + 1) // 2
+    for half in range(2):
+        first = half * _HALF_BLOCK
+        _half_steps(
+            triangle, begin + first * length, length, block, factors, steps, place + first, gain
+        )
+    for j in range(place, place + LANES):
+        column = begin + (j - place) * length
+        for i in range(place, j):
+            before = triangle[column + i]
+            triangle[column + i] = before + factors[j] * gain[i]
+            gain[i] += steps[j] * before
+        gain[j] = steps[j]
+
+
+@native
+def fade(variances: Array, size: int, forgetting: float) -> None:
+    """Multiply A by `forgetting`, a number up to 1."""
+    for j in range(size):
+        variances[j] = min(variances[j] / forgetting, _VARIANCE_LARGEST)
+
+
+@native
+def refresh(
+    triangle: Array,
+    variances: Array,
+    size: int,
+    forgetting: float,
+    alpha: float,
+    number: int,
+    turned: Array,
+    scratch: Array,
+    gain: Array,
+) -> None:
+    """Give A back of alpha I what event `number` has made it forget, counted from 1.
+
+    That is (1 - forgetting) alpha I at each event. It comes one feature after the other, each
+    once in so many events as are remembered, or once in a round of all where they are more:
+    alpha is what a feature that no event has then has on average.
+    """
+    share = min(1.0, size * (1.0 - forgetting))  # features per event
+    turn = int(number * share)
+    if turn == int((number - 1) * share):
+        return
+    feature = turn % size
+    for j in range(feature):
+        turned[j] = 0.0
+    turned[feature] = 1.0
+    for j in range(feature + 1, size):
+        turned[j] = triangle[_column(j) + feature]
+    noise = share / (alpha * (1.0 - forgetting) * size)
+    take_in(triangle, variances, size, turned, noise, scratch, gain)
+
+
+@native
+def _column(j: int) -> int:
+    """Where column j of U begins."""
+    block = j // LANES
+    length = LANES * (block + 1)
+    return LANES * block * length // 2 + (j - LANES * block) * length
+
+
+def triangle_of(triangle: Array, size: int) -> Array:
+    """U as a matrix."""
+    matrix = np.eye(size)
+    for j in range(size):
+        begin = _column(j)
+        matrix[:j, j] = triangle[begin : begin + j]
+    return matrix
+
+
+def carried_over(
+    triangle: Array, variances: Array, change: Array, alpha: float
+) -> tuple[Array, Array]:
+    """U and V of the curvature in new features, where the old ones were change @ new ones.
+
+    A becomes change' A change, and alpha I for what is new: for the part by which change' change
+    falls short of I.
+    """
+    size, new_size = change.shape
+    root = scipy.linalg.solve_triangular(
+        triangle_of(triangle, size), change, unit_diagonal=True, check_finite=False
+    )
+    root /= np.sqrt(variances[:size])[:, None]
+    values, vectors = eigenpairs(np.eye(new_size) - change.T @ change)
+    missing = np.sqrt(alpha * np.maximum(values, 0.0))[:, None] * vectors.T
+    upper = scipy.linalg.qr(np.vstack([root, missing]), mode="r", check_finite=False)[0]
+    inverse = scipy.linalg.solve_triangular(upper[:new_size], np.eye(new_size), check_finite=False)
+    diagonal = np.diagonal(inverse)
+    columns = inverse / diagonal
+    packed = np.zeros(curvature_entries(new_size))
+    for j in range(new_size):
+        begin = _column(j)
+        packed[begin : begin + j] = columns[:j, j]
+    return packed, diagonal * diagonal

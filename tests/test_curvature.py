@@ -1,0 +1,171 @@
+"""The factored inverse of a curvature, against numpy."""
+
+import numpy as np
+import pytest
+
+from okl_flow.curvature import (
+    carried_over,
+    curvature_entries,
+    fade,
+    fresh_curvature,
+    padded,
+    refresh,
+    spread_along,
+    take_in,
+    triangle_of,
+)
+
+SIZES = (1, 2, 7, 8, 9, 16, 21, 40)
+
+
+class Curvature:
+    """A curvature, and room for what comes in."""
+
+    def __init__(self, size, alpha):
+        self.size = size
+        self.triangle, self.variances = fresh_curvature(size, alpha)
+        self.turned, self.gain = np.full((2, padded(size)), 7.0)
+        self.scratch = np.full((2, padded(size)), 7.0)
+
+    def add(self, x, weight):
+        """Let the curvature grow by weight * x x'. Returns x' P x and P x of before."""
+        filled = np.zeros(padded(self.size))
+        filled[: self.size] = x
+        spread = spread_along(self.triangle, self.variances, self.size, filled, self.turned)
+        take_in(
+            self.triangle, self.variances, self.size, self.turned, 1.0 / weight, self.scratch,
+            self.gain,
+        )  # fmt: skip
+        return spread, self.gain[: self.size].copy()
+
+    def refresh(self, forgetting, alpha, number):
+        fade(self.variances, self.size, forgetting)
+        refresh(
+            self.triangle, self.variances, self.size, forgetting, alpha, number, self.turned,
+            self.scratch, self.gain,
+        )  # fmt: skip
+
+    def inverse(self):
+        U = triangle_of(self.triangle, self.size)
+        return (U * self.variances) @ U.T
+
+
+def grown(size, alpha=0.5, events=30, seed=0):
+    """A curvature that has taken in some events, and A."""
+    generator = np.random.default_rng(seed)
+    held, A = Curvature(size, alpha), alpha * np.eye(size)
+    for x, weight in zip(
+        generator.standard_normal((events, size)), generator.uniform(0.1, 2.0, events), strict=True
+    ):
+        held.add(x, weight)
+        A += weight * np.outer(x, x)
+    return held, A, generator
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_it_is_the_inverse_of_the_sum(size):
+    held, A, generator = grown(size)
+    np.testing.assert_allclose(held.inverse() @ A, np.eye(size), atol=1e-12)
+    x = generator.standard_normal(size)
+    spread, gain = held.add(x, 3.0)
+    np.testing.assert_allclose(gain, np.linalg.solve(A, x), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(spread, x @ np.linalg.solve(A, x), rtol=1e-11)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_lies_beside_the_triangle_stays_zero(size):
+    held, _A, _generator = grown(size)
+    U = triangle_of(held.triangle, size)
+    above = np.count_nonzero(np.triu(U, 1))
+    assert np.count_nonzero(held.triangle) == above == size * (size - 1) // 2
+
+
+def test_a_new_feature_is_a_column_of_zeros():
+    held, A, generator = grown(8)
+    larger = Curvature(9, 0.5)
+    larger.triangle[: curvature_entries(8)] = held.triangle
+    larger.variances[:8] = held.variances
+    bordered = 0.5 * np.eye(9)
+    bordered[:8, :8] = A
+    np.testing.assert_allclose(larger.inverse() @ bordered, np.eye(9), atol=1e-12)
+    x = generator.standard_normal(9)
+    np.testing.assert_allclose(larger.add(x, 1.0)[1], np.linalg.solve(bordered, x), rtol=1e-11)
+
+
+@pytest.mark.parametrize(("size", "forgetting"), [(5, 0.99), (21, 0.97), (40, 0.9), (9, 0.999)])
+def test_forgetting_with_what_is_given_back(size, forgetting):
+    alpha = 0.5
+    held, A, generator = grown(size, alpha)
+    share = min(1.0, size * (1.0 - forgetting))
+    given = np.zeros(size)
+    for number in range(1, 2001):
+        x = generator.standard_normal(size)
+        held.refresh(forgetting, alpha, number)
+        held.add(x, 1.0)
+        A = forgetting * A
+        for turn in range(int((number - 1) * share) + 1, int(number * share) + 1):
+            A[turn % size, turn % size] += alpha * (1.0 - forgetting) * size / share
+            given[turn % size] += alpha * (1.0 - forgetting) * size / share
+        A += np.outer(x, x)
+    np.testing.assert_allclose(held.inverse() @ A, np.eye(size), atol=1e-10)
+    np.testing.assert_allclose(given.mean(), 2000 * alpha * (1.0 - forgetting), rtol=0.05)
+    assert given.max() - given.min() <= 1.001 * alpha * max(1.0, (1.0 - forgetting) * size)
+
+
+@pytest.mark.parametrize("forgetting", [0.9, 0.99, 0.999])
+def test_a_direction_without_events_does_not_run_away(forgetting):
+    alpha, size = 0.1, 12
+    held = Curvature(size, alpha)
+    x = np.zeros(size)
+    x[3] = 1.0
+    largest = []
+    for number in range(1, 100_001):
+        held.refresh(forgetting, alpha, number)
+        held.add(x, 2.0)
+        if number % 10_000 == 0:
+            largest.append(np.linalg.eigvalsh(held.inverse())[-1])
+    assert max(largest) <= 1.0 / (alpha * forgetting ** max(size, 1 / (1 - forgetting)))
+    assert min(largest) == pytest.approx(max(largest), rel=0.6)
+
+
+def test_of_zeros_nothing_is_learned_and_of_one_point_all():
+    held = Curvature(9, 0.1)
+    before = held.inverse()
+    for _ in range(1000):
+        assert held.add(np.zeros(9), 2.0)[0] == 0.0
+    np.testing.assert_array_equal(held.inverse(), before)
+    x = np.linspace(-1.0, 1.0, 9)
+    for _ in range(100_000):
+        held.add(x, 2.0)
+    P = held.inverse()
+    np.testing.assert_allclose(x @ P @ x, 1 / (2e5 + 0.1 / (x @ x)), rtol=1e-6)
+    values = np.linalg.eigvalsh(P)
+    np.testing.assert_allclose(values[1:], 10.0, rtol=1e-9)
+    assert values[0] > 0.0
+
+
+@pytest.mark.parametrize("new_size", [1, 6, 9, 13])
+def test_carried_over_to_other_features(new_size):
+    held, A, generator = grown(9)
+    change = generator.standard_normal((9, new_size))
+    change /= 1.5 * np.linalg.norm(change, 2)
+    triangle, variances = carried_over(held.triangle, held.variances, change, 0.5)
+    U = triangle_of(triangle, new_size)
+    expected = change.T @ A @ change + 0.5 * (np.eye(new_size) - change.T @ change)
+    np.testing.assert_allclose((U * variances) @ U.T @ expected, np.eye(new_size), atol=1e-11)
+    assert np.count_nonzero(triangle) == new_size * (new_size - 1) // 2
+
+
+def test_features_that_are_only_turned_lose_nothing():
+    held, A, generator = grown(9)
+    turn = np.linalg.qr(generator.standard_normal((9, 9)))[0]
+    triangle, variances = carried_over(held.triangle, held.variances, turn, 0.5)
+    U = triangle_of(triangle, 9)
+    np.testing.assert_allclose((U * variances) @ U.T @ (turn.T @ A @ turn), np.eye(9), atol=1e-11)
+
+
+def test_old_features_beyond_what_the_new_can_tell_do_not_count_twice():
+    held, _A, _generator = grown(3)
+    triangle, variances = carried_over(held.triangle, held.variances, 5.0 * np.eye(3), 0.5)
+    U = triangle_of(triangle, 3)
+    np.testing.assert_allclose((U * variances) @ U.T, held.inverse() / 25.0, rtol=1e-12)
