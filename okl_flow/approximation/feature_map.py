@@ -31,12 +31,29 @@ class FeatureMap(Part):
         """Take in examples, one by one and in order."""
 
     @abstractmethod
+    def take_still(self, state: Any, X: ArrayLike) -> int:
+        """Take in examples as `update` does, up to the first that may change the features.
+
+        Returns how many that are.
+        """
+
+    @abstractmethod
     def features(self, state: Any, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X. Changes nothing."""
 
     @abstractmethod
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take; None if nothing bounds them."""
+
+    @property
+    def examples_needed(self) -> int:
+        """Examples without which it has no features, or not those that it will keep."""
+        return 0
+
+    @property
+    def features_max(self) -> int | None:
+        """The most features that it can have; None if nothing bounds them."""
+        return None
 
     def kernel_estimate(self, state: Any, X: ArrayLike, Z: ArrayLike) -> Array:
         """Estimates of the kernel of every row of X with every row of Z."""

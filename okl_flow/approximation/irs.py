@@ -160,11 +160,30 @@ class IRS(FeatureMap, name="irs"):
             state.projection = sketch_projection(self, state)
             state.rank = state.projection.shape[1]
 
+    def take_still(self, state: IRSState, X: ArrayLike) -> int:
+        """Take in examples up to the one that fills the buffer, or that makes a new map."""
+        examples = checked_features(state, X)
+        filling = self.budget - 1 - state.seen
+        until_update = (self.budget - state.seen - 1) % self.update_every
+        still: int = min(examples.shape[0], filling if filling >= 0 else until_update)
+        self.update(state, examples[:still])
+        return still
+
     def features(self, state: IRSState, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X; none before the buffer is full."""
         return _features(
             self.kernel.native, state.rows, state.projection, checked_features(state, X)
         )
+
+    @property
+    def examples_needed(self) -> int:
+        """Examples without which it has not the features that it will keep."""
+        return self.budget
+
+    @property
+    def features_max(self) -> int:
+        """The most features that it can have."""
+        return sketch_sizes(self).rank
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""

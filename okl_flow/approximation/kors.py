@@ -119,6 +119,13 @@ class KORS(FeatureMap, name="kors"):
             state.size, state.rank = state.projection.shape
         state.seen += examples.shape[0]
 
+    def take_still(self, state: KORSState, X: ArrayLike) -> int:
+        """Count the examples, once the budget is full: before, a coin decides on each."""
+        if state.size != self.budget:
+            return 0
+        self.update(state, X)
+        return len(np.asarray(X))
+
     def features(self, state: KORSState, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X."""
         return nystrom_features(
@@ -131,6 +138,11 @@ class KORS(FeatureMap, name="kors"):
     def dictionary(self, state: KORSState) -> tuple[Array, Array]:
         """The dictionary's examples, one per line, and their weights 1 / probability."""
         return state.rows[:, : state.size].T.copy(), state.scales[: state.size] ** 2
+
+    @property
+    def features_max(self) -> int | None:
+        """The most features that it can have; None without a budget."""
+        return self.budget
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take; None without a budget."""

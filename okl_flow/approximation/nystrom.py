@@ -104,11 +104,28 @@ class IncrementalNystrom(FeatureMap, name="incremental_nystrom"):
             state.size, state.rank = state.projection.shape
         state.seen += examples.shape[0]
 
+    def take_still(self, state: IncrementalNystromState, X: ArrayLike) -> int:
+        """Count the examples, once all landmarks are there: before, each makes another map."""
+        if state.size < self.budget:
+            return 0
+        self.update(state, X)
+        return len(np.asarray(X))
+
     def features(self, state: IncrementalNystromState, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X."""
         return nystrom_features(
             self.kernel.native, state.rows, state.projection, checked_features(state, X)
         )
+
+    @property
+    def examples_needed(self) -> int:
+        """Examples without which it has not the features that it will keep."""
+        return self.budget
+
+    @property
+    def features_max(self) -> int:
+        """The most features that it can have."""
+        return self.rank or self.budget
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""

@@ -151,6 +151,22 @@ class OANA(FeatureMap, name="oana"):
             )
         state.seen += examples.shape[0]
 
+    def take_still(self, state: OANAState, X: ArrayLike) -> int:
+        """Take in examples up to the first that moves a landmark, or makes one."""
+        if state.size < self.budget:
+            return 0
+        examples = checked_features(state, X)
+        still = _take_still(
+            examples,
+            state.seen,
+            following_of(self),
+            state.rows,
+            state.counts,
+            state.nearest_at,
+        )
+        state.seen += still
+        return int(still)
+
     def features(self, state: OANAState, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X."""
         examples = checked_features(state, X)
@@ -165,6 +181,16 @@ class OANA(FeatureMap, name="oana"):
     def eigenpairs(self, state: OANAState) -> tuple[Array, Array]:
         """The eigenvalues that the features use, the largest first, and their eigenvectors."""
         return state.values[: state.rank].copy(), state.vectors[:, : state.rank].copy()
+
+    @property
+    def examples_needed(self) -> int:
+        """Examples without which it has not the features that it will keep."""
+        return self.budget
+
+    @property
+    def features_max(self) -> int:
+        """The most features that it can have."""
+        return rank_most(self)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -311,6 +337,20 @@ def _follow(
             move_landmark(kernel, rows, values, vectors, place, target, moves)
             moves += 1
     return fill_roots(values, most, squares), moves
+
+
+@native
+def _take_still(
+    X: Array, seen: int, following: NativeFollowing, rows: Array, counts: Array, nearest_at: Array
+) -> int:
+    """Take in rows of X up to the first that is far enough from all landmarks to move one."""
+    squares, target = np.empty(rows.shape[1]), np.empty(rows.shape[0])
+    for t in range(X.shape[0]):
+        squared_distances(rows, rows.shape[1], X[t], squares)
+        if squares[np.argmin(squares)] >= following[0]:
+            return t
+        landmark_to_move(following, rows, counts, nearest_at, X[t], seen + t + 1, squares, target)
+    return len(X)
 
 
 @native

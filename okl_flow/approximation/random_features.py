@@ -77,10 +77,20 @@ class RandomFourier(FeatureMap, name="random_fourier"):
         """Count the examples."""
         state.seen += checked_features(state, X).shape[0]
 
+    def take_still(self, state: RandomFourierState, X: ArrayLike) -> int:
+        """Count the examples: none changes the features."""
+        self.update(state, X)
+        return len(np.asarray(X))
+
     def features(self, state: RandomFourierState, X: ArrayLike) -> Array:
         """The features of examples, one line per row of X."""
         directions = fourier_directions(self.kernel, self.feature_count, state.dim, self.seed)
         return _features(directions, checked_features(state, X))
+
+    @property
+    def features_max(self) -> int:
+        """The number of features."""
+        return 2 * self.feature_count
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take: it has none."""

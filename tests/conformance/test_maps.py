@@ -121,6 +121,35 @@ def test_cuts_and_resumes_leave_no_trace(name):
 
 
 @every
+def test_what_is_taken_still_changes_no_feature(name):
+    feature_map = map_of(name)
+    X = examples()
+    state, reference = feature_map.init(DIM, seed=SEED), feature_map.init(DIM, seed=SEED)
+    t = taken = 0
+    while t < EXAMPLES:
+        before = feature_map.features(state, X)
+        still = feature_map.take_still(state, X[t : t + 20])
+        assert 0 <= still <= min(20, EXAMPLES - t)
+        np.testing.assert_array_equal(feature_map.features(state, X), before)
+        feature_map.update(state, X[t + still : t + still + 1])
+        taken += still
+        t += still + 1
+    feature_map.update(reference, X)
+    assert snapshot.dumps(feature_map, state) == snapshot.dumps(feature_map, reference)
+    assert taken > 20
+
+
+@every
+def test_it_has_its_features_when_and_as_many_as_it_says(name):
+    feature_map = map_of(name)
+    state = gathered(feature_map, examples()[: feature_map.examples_needed])
+    most = feature_map.features_max
+    assert feature_map.features(state, examples()).shape[1] in range(most + 1)
+    feature_map.update(state, examples())
+    assert 0 < feature_map.features(state, examples()).shape[1] <= most
+
+
+@every
 def test_inputs_are_left_alone_and_states_are_apart(name):
     feature_map = map_of(name)
     X = examples()
