@@ -21,6 +21,7 @@ __all__ = [
     "NativeLoss",
     "Square",
     "SquaredHinge",
+    "implicit_slope",
     "loss_slope",
     "loss_value",
 ]
@@ -28,6 +29,10 @@ __all__ = [
 NativeLoss = tuple[int, float]
 
 _HINGE, _SQUARED_HINGE, _LOGISTIC, _SQUARE, _EPSILON_INSENSITIVE = range(5)
+
+# Newton's method takes some five rounds, and one more for each factor e of a great spread.
+_ROUNDS_MOST = 500
+_NEAR_ENOUGH = 1e-15
 
 
 class Loss(Part):
@@ -138,3 +143,38 @@ def loss_slope(loss: NativeLoss, f: float, y: float) -> float:
     if shortfall <= 0.0:
         return 0.0
     return -y if code == _HINGE else -2.0 * y * shortfall
+
+
+@native
+def implicit_slope(loss: NativeLoss, f: float, y: float, spread: float) -> tuple[float, float]:
+    """First and second derivative of the loss at the score g = f - spread * slope at g.
+
+    That is the score after a step that weighs the loss itself, in place of its tangent at f,
+    against the change of the function: it never goes beyond the least of the loss. Of the losses
+    that have a second derivative: square, squared hinge and logistic.
+    """
+    code = loss[0]
+    if code == _LOGISTIC:
+        reluctance = 1.0 / (1.0 + exponential(_margin_after(y * f, spread)))
+        return -y * reluctance, reluctance * (1.0 - reluctance)
+    if code == _SQUARED_HINGE and y * f >= 1.0:
+        return 0.0, 0.0
+    return 2.0 * (f - y) / (1.0 + 2.0 * spread), 2.0
+
+
+@native
+def _margin_after(margin: float, spread: float) -> float:
+    """The root s of s = margin + spread / (1 + exp(s)), by Newton's method.
+
+    The left side less the right one rises, convex below 0 and concave above, so that from 0 on
+    every round comes nearer and none goes beyond the root.
+    """
+    s = max(0.0, margin)
+    for _ in range(_ROUNDS_MOST):
+        reluctance = 1.0 / (1.0 + exponential(s))
+        excess = s - margin - spread * reluctance
+        change = excess / (1.0 + spread * reluctance * (1.0 - reluctance))
+        s -= change
+        if abs(change) <= _NEAR_ENOUGH * max(1.0, abs(s)):
+            break
+    return s
