@@ -17,7 +17,6 @@ from benchmarks.report import write
 from okl_flow import Gaussian, make_learner, snapshot, streams
 from okl_flow.kernels import NativeKernel, kernel_row
 from okl_flow.native import Array, native
-from okl_flow.parameters import parameters_of
 from okl_flow.registry import REGISTRY
 
 WARM_UP = 4000
@@ -56,8 +55,7 @@ class Contestant:
     def __init__(self, name: str, budget: int, dim: int, bandwidth: float) -> None:
         wanted = {"budget": budget, "feature_count": budget, "bandwidth": bandwidth}
         wanted |= {"dictionary_size": budget, "squared_distance": STAY}
-        known = {parameter.name for parameter in parameters_of(REGISTRY[name].learner)}
-        known |= {"bandwidth"} if "kernel" in known else set()
+        known = set(REGISTRY[name].learner().describe())
         self.learner = make_learner(name, **{k: v for k, v in wanted.items() if k in known})
         self.X, self.y = streams.rings(WARM_UP + EVENTS, dim=dim, seed=1)
         self.state = self.learner.init(dim)

@@ -17,7 +17,7 @@ from okl_flow.kernels import kernel_matrix
 from okl_flow.native import Array
 from okl_flow.registry import REGISTRY
 from okl_flow.sketches import sketch_rows
-from okl_flow.state import array_axes
+from okl_flow.state import array_axes, inner_states
 
 __all__ = ["Soaked", "residuals", "soak"]
 
@@ -57,7 +57,11 @@ def soak(name: str, events: int, *, chunk: int = CHUNK) -> Soaked:
         scores = learner.step(state, X, y)
         assert np.isfinite(scores).all(), f"{name}: a score is not finite"
         soaked.mistakes.append(float(np.mean(scores * y <= 0.0)))
-        held = [getattr(state, array) for array in array_axes(type(state))]
+        held = [
+            getattr(part, array)
+            for _path, part in inner_states(state)
+            for array in array_axes(type(part))
+        ]
         soaked.state_bytes.append(sum(array.nbytes for array in held))
         soaked.residuals.append(residuals(learner, state))
     return soaked

@@ -20,17 +20,34 @@ def variants(name):
     for task in row.tasks:
         base = {**row.settings, "task": task}
         found.append(base)
-        for parameter in parameters_of(row.learner):
+        for parameter in choices_of(make_learner(name, **base)):
             family = family_of(parameter)
             choices = options_of(parameter) if family is None else family.members
-            if parameter.name != "task":
-                found += [{**base, parameter.name: choice} for choice in choices]
+            for choice in choices:
+                changed = {**base, parameter.name: choice}
+                if accepted(name, changed) is None:
+                    changed = without_parts(row.learner, changed)
+                found.append(changed)
     taken = {}
     for settings in found:
         learner = accepted(name, settings)
         if learner is not None:
             taken.setdefault(learner, settings)
     return list(taken.values())
+
+
+def choices_of(learner):
+    """The parameters of a learner and of its parts that are words, the task apart."""
+    for owner in (learner, *parts_of(learner)):
+        for parameter in parameters_of(owner):
+            if parameter.name != "task" and (family_of(parameter) or options_of(parameter)):
+                yield parameter
+
+
+def without_parts(learner, settings):
+    """The settings without those of parts, which another part in their place may not take."""
+    own = {parameter.name for parameter in parameters_of(learner)}
+    return {parameter: value for parameter, value in settings.items() if parameter in own}
 
 
 def accepted(name, settings):

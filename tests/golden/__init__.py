@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from okl_flow import make_learner, make_map, snapshot
+from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.registry import MAPS, REGISTRY
 from tests.conformance.cases import events_for
 
@@ -26,7 +27,7 @@ def probes():
 
 def answers(owner, state):
     """What a learner or a map says of the probes."""
-    ask = owner.features if "map" in owner.describe() else owner.score
+    ask = owner.features if isinstance(owner, FeatureMap) else owner.score
     return ask(state, probes())
 
 
@@ -47,7 +48,7 @@ def write_missing():
         if path.exists():
             continue
         state = owner.init(DIM, seed=5)
-        if "map" in description:
+        if isinstance(owner, FeatureMap):
             owner.update(state, events_for("binary", EVENTS, dim=DIM)[0])
         else:
             owner.step(state, *events_for(owner.task.name, EVENTS, dim=DIM))
