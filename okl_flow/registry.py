@@ -24,6 +24,7 @@ from okl_flow.learners.feature_map.dual_sgd import DualSGD
 from okl_flow.learners.feature_map.fogd import FOGD
 from okl_flow.learners.feature_map.nogd import NOGD
 from okl_flow.learners.feature_map.nolana import NOLANA
+from okl_flow.learners.feature_map.ons import ONS
 from okl_flow.learners.feature_map.rrf import RRF
 from okl_flow.learners.feature_map.skegd import SkeGD
 from okl_flow.learners.kernel_choice.okl_gd import OKLGD
@@ -298,6 +299,23 @@ REGISTRY: dict[str, Row] = {
                     {"feature_count": 200},
                 ),
             ),
+        ),
+        Row(
+            ONS,
+            paper="Hazan, Agarwal and Kale, 2007",
+            memory="features^2, and what the map keeps",
+            cost="features * (features + dim)",
+            tasks=("binary", "multiclass", "regression"),
+            settings={"budget": 20},
+            learning={
+                "budget": 100,
+                "bandwidth": 0.25,
+                "regularization": 0.1,
+                "forgetting": 0.99,
+            },
+            mistakes_max=(0.1, 0.165),
+            alternatives={"forgetting": (0.98,)},
+            limits=(Limit(({"budget": 20}, {"budget": 400}), "ons", {"budget": 500}),),
         ),
         Row(
             OKSSIL,
