@@ -26,7 +26,7 @@ from okl_flow.parameters import check, part, real, whole
 from okl_flow.rng import WORDS, Words, draw_unit, seeded
 from okl_flow.state import Axes, State, allocate, make_room
 
-__all__ = ["KORS", "KORSState", "sampled"]
+__all__ = ["KORS", "KORSState", "sampled", "sampled_by_row"]
 
 _FLOAT_BYTES = 8
 
@@ -173,8 +173,31 @@ def sampled(
     Returns the probability, and how many examples the dictionary then has.
     """
     kernel_row(kernel, rows, size, x, row)
+    return sampled_by_row(
+        rows, scales, factor, size, x, kernel_at(kernel, x), scale, words, alpha, accuracy,
+        oversampling, budget, row, z,
+    )  # fmt: skip
+
+
+@native
+def sampled_by_row(
+    rows: Array,
+    scales: Array,
+    factor: Array,
+    size: int,
+    x: Array,
+    own: float,
+    scale: float,
+    words: Words,
+    alpha: float,
+    accuracy: float,
+    oversampling: float,
+    budget: int,
+    row: Array,
+    z: Array,
+) -> tuple[float, int]:
+    """`sampled` where the kernel of x with the dictionary and with itself is known."""
     solve_scaled(factor, 0, scales, size, row, z)
-    own = kernel_at(kernel, x)
     shorten(z, own, size)
     rest = rest_of(own, z, size)
     spread = scale * scale * rest / alpha
