@@ -24,6 +24,7 @@ from okl_flow.native import Array, native
 
 __all__ = [
     "carried_over",
+    "column_begin",
     "curvature_entries",
     "fade",
     "fresh_curvature",
@@ -161,13 +162,13 @@ def refresh(
         turned[j] = 0.0
     turned[feature] = 1.0
     for j in range(feature + 1, size):
-        turned[j] = triangle[_column(j) + feature]
+        turned[j] = triangle[column_begin(j) + feature]
     noise = share / (alpha * (1.0 - forgetting) * size)
     take_in(triangle, variances, size, turned, noise, scratch, gain)
 
 
 @native
-def _column(j: int) -> int:
+def column_begin(j: int) -> int:
     """Where column j of U begins."""
     block = j // LANES
     length = LANES * (block + 1)
@@ -178,7 +179,7 @@ def triangle_of(triangle: Array, size: int) -> Array:
     """U as a matrix."""
     matrix = np.eye(size)
     for j in range(size):
-        begin = _column(j)
+        begin = column_begin(j)
         matrix[:j, j] = triangle[begin : begin + j]
     return matrix
 
@@ -204,6 +205,6 @@ def carried_over(
     columns = inverse / diagonal
     packed = np.zeros(curvature_entries(new_size))
     for j in range(new_size):
-        begin = _column(j)
+        begin = column_begin(j)
         packed[begin : begin + j] = columns[:j, j]
     return packed, diagonal * diagonal
