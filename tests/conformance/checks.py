@@ -289,6 +289,8 @@ def absurdities(name):
         for parameter in parameters_of(owner):
             if family_of(parameter) is not None or options_of(parameter):
                 yield parameter.name, "no such word"
+            elif isinstance(getattr(owner, parameter.name), bool):
+                yield from ((parameter.name, absurd) for absurd in (-1, 0, np.nan, "much"))
             else:
                 yield from ((parameter.name, absurd) for absurd in (-1, np.nan, "much", True))
                 if isinstance(getattr(owner, parameter.name), int):
