@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.report import write
 from okl_flow import Learner, make_learner, streams
+from okl_flow.curvature import triangle_of
 from okl_flow.kernels import kernel_matrix
 from okl_flow.native import Array
 from okl_flow.registry import REGISTRY
@@ -118,6 +119,19 @@ def _of_sketched_kons(learner: Any, state: Any) -> dict[str, float]:
     }
 
 
+def _of_pros_n_kons(learner: Any, state: Any) -> dict[str, float]:
+    drawn = np.arange(state.size)
+    gram = _gram(learner, state.rows, state.size)
+    held = triangle_of(state.projection, state.size) * state.lengths[: state.size]
+    features = held.T @ gram @ held - np.diag(state.lengths[: state.size] > 0.0)
+    return {
+        "R'R - E of KORS": _of_curvature(
+            learner, state.rows, state.drawn_scales, state.drawn_factor, drawn
+        ),
+        "M'KM - I": _largest(features),
+    }
+
+
 def _of_eigenpairs(learner: Any, state: Any) -> dict[str, float]:
     rebuilt = (state.vectors * state.values) @ state.vectors.T
     right_angles = state.vectors.T @ state.vectors - np.eye(len(state.values))
@@ -141,6 +155,7 @@ _RESIDUALS: dict[str, Callable[[Any, Any], dict[str, float]]] = {
     "kons": _of_kons,
     "krls_ald": _of_factor,
     "sketched_kons": _of_sketched_kons,
+    "pros_n_kons": _of_pros_n_kons,
     "nolana": _of_eigenpairs,
     "skegd": _of_sketches,
 }

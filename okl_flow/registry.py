@@ -35,6 +35,7 @@ from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.linear.passive_aggressive import PassiveAggressive
 from okl_flow.learners.second_order.kons import KONS
 from okl_flow.learners.second_order.krls_ald import KRLSALD
+from okl_flow.learners.second_order.pros_n_kons import PROSNKONS
 from okl_flow.learners.second_order.sketched_kons import SketchedKONS
 
 __all__ = ["MAPS", "REGISTRY", "STATISTICS", "Limit", "Row"]
@@ -462,6 +463,18 @@ REGISTRY: dict[str, Row] = {
                     tolerance=1e-7,
                 ),
             ),
+        ),
+        Row(
+            PROSNKONS,
+            paper="Calandriello, Lazaric and Valko, 2017",
+            memory="budget * (budget + dim), unbounded without a budget",
+            cost="budget * (budget + dim)",
+            tasks=("binary", "regression"),
+            settings={"budget": 20, "loss": "square"},  # as of kons
+            learning={"budget": 100, "bandwidth": 0.25, "loss": "logistic"},
+            mistakes_max=(0.08, 0.31),
+            alternatives={"reset": (True,)},
+            limits=(Limit(tuple({"oversampling": most} for most in (0.1, 1.0, 1e12)), "kons", {}),),
         ),
         Row(
             PassiveAggressive,

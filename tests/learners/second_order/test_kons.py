@@ -113,11 +113,30 @@ def stream_of(learner, count, seed=4):
     return X, np.where(X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.1, 1.0, -1.0)
 
 
-def learner_for(loss, clip, kernel, **settings):
-    """KONS under a loss, in regression where the loss or the clip asks for it."""
+def learner_for(loss, clip, kernel, kind=KONS, **settings):
+    """A learner under a loss, in regression where the loss or the clip asks for it."""
     regresses = not loss.classifies or clip == 2.0
     task = {"task": Regression()} if regresses else {}
-    return KONS(loss=loss, clip=clip, kernel=kernel, **task, **settings)
+    return kind(loss=loss, clip=clip, kernel=kernel, **task, **settings)
+
+
+def assert_newton_steps(learner, scores, X, y, features):
+    """Assert that scores are those of the online Newton step in explicit features."""
+    alpha, clip = learner.regularization, learner.clip
+    w = np.zeros(len(features(X[0])))
+    A = alpha * np.eye(len(w))
+    cut = 0
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        phi = features(x)
+        over = np.sign(w @ phi) * max(abs(w @ phi) - clip, 0)  # w is still u of equation 1
+        w = w - over / (phi @ np.linalg.solve(A, phi)) * np.linalg.solve(A, phi)
+        assert abs(scores[t] - w @ phi) <= 1e-8, t
+        f = np.clip(w @ phi, -clip, clip) if over else w @ phi
+        g = plain.slope(learner.loss, f, label)
+        A += eta_of(learner, t + 1) * g * g * np.outer(phi, phi)
+        w = w - np.linalg.solve(A, g * phi)
+        cut += over != 0
+    assert 10 <= cut <= 290, "the clip must bind in part of the rounds"
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -127,19 +146,7 @@ def test_it_is_the_online_newton_step_in_explicit_features(name, loss, clip):
     learner = learner_for(loss, clip, kernel, regularization=0.3)
     X, y = stream_of(learner, 300)
     scores = learner.step(learner.init(3), X, y)
-    w = np.zeros(len(features(X[0])))
-    A = 0.3 * np.eye(len(w))
-    cut = 0
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        phi = features(x)
-        over = np.sign(w @ phi) * max(abs(w @ phi) - clip, 0)  # w is still u of equation 1
-        w = w - over / (phi @ np.linalg.solve(A, phi)) * np.linalg.solve(A, phi)
-        assert abs(scores[t] - w @ phi) <= 1e-8, t
-        g = plain.slope(loss, np.clip(w @ phi, -clip, clip) if over else w @ phi, label)
-        A += eta_of(learner, t + 1) * g * g * np.outer(phi, phi)
-        w = w - np.linalg.solve(A, g * phi)
-        cut += over != 0
-    assert 10 <= cut <= 290, "the clip must bind in part of the rounds"
+    assert_newton_steps(learner, scores, X, y, features)
 
 
 @pytest.mark.parametrize("name", FEATURES)
