@@ -136,7 +136,8 @@ def line_of(name: str, stream: Stream) -> Line:
     of_papers: dict[str, Sequence[float]] = {}
     if "bandwidth" in tunable:
         median = rescaled(stream, "standard").median_distance
-        points["bandwidth"] = [width * median for width in WIDTHS]
+        typical = REGISTRY[name].learner.typical_width * median
+        points["bandwidth"] = [width * typical for width in WIDTHS]
         few = slice(ALIGNED_ROWS)
         alignments = kernel_alignment(stream.X[few], stream.y[few], CANDIDATES, centered=False)
         aligned = float(CANDIDATES[int(np.argmax(alignments))])

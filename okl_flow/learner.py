@@ -37,6 +37,8 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
+    typical_width: ClassVar[float] = 0.5
+    """The bandwidth that `Tuned` tries first, as a multiple of the median distance."""
     task: Task
 
     @abstractmethod

@@ -22,9 +22,9 @@ __all__ = ["AUTO", "TUNABLE", "Tuned", "TunedState"]
 AUTO = "auto"
 TUNABLE = ("bandwidth", "learning_rate")
 
-# Multiples of the median distance, and of the step that the loss and the kernel allow. The first
-# of each is tried first: what a candidate is believed at the start falls with every place.
-WIDTHS = (0.5, 0.25, 1.0, 2.0)
+# Multiples of the learner's typical width, and of the step that the loss and the kernel allow. A
+# candidate is believed the less at the start, the further back its values stand.
+WIDTHS = (1.0, 0.5, 2.0, 4.0)
 RATES = (1.0, 0.3, 3.0, 0.1)
 
 _BELIEF = 0.2  # what a candidate loses in log weight by a mistake, or by a place in the lists
@@ -63,12 +63,12 @@ class Tuned(Learner):
     """A learner that finds its bandwidth, its learning rate or both by itself.
 
     The first labelled events are held; until there are enough of them, scores are the mean of
-    their targets. Then their median distance is taken, and candidates begin with a quarter, a
-    half, one and two times that as bandwidth, or with four learning rates, or with all 16
-    pairs. They learn the events held, and from then on side by side; a score is the mean of
-    theirs, each by its weight, which falls exponentially with its mistakes and a quarter of its
-    logistic loss, or with its squared error. After a sixteenth of the trial half of them go on,
-    after a quarter a quarter, and in the end as many as are to survive.
+    their targets. Then their median distance is taken, and candidates begin with multiples of
+    it as bandwidth, around the one that is typical of the learner, with four learning rates, or
+    with all 16 pairs. They learn the events held, then go on side by side; a score is the mean
+    of theirs, each by its weight, which falls exponentially with its mistakes and a quarter of
+    its logistic loss, or with its squared error. After a sixteenth of the trial half of them go
+    on, after a quarter a quarter, and in the end as many as are to survive.
 
     Parameters:
         learner: the learner to be tuned; its own values of what is tuned play no part.
@@ -184,11 +184,7 @@ class Tuned(Learner):
 
     def describe(self) -> dict[str, Any]:
         """The configuration of the learner, with "auto" for what is found."""
-        return {
-            **self.learner.describe(),
-            **dict.fromkeys(self.tunes, AUTO),
-            **flat(self),
-        }
+        return {**self.learner.describe(), **dict.fromkeys(self.tunes, AUTO), **flat(self)}
 
     @property
     def _regresses(self) -> bool:
@@ -212,7 +208,8 @@ class Tuned(Learner):
         own = flat(self.learner)
         changes = {}
         if "bandwidth" in self.tunes:
-            width, place = WIDTHS[place % len(WIDTHS)], place // len(WIDTHS)
+            width = self.learner.typical_width * WIDTHS[place % len(WIDTHS)]
+            place //= len(WIDTHS)
             narrowest, widest = own.get("bandwidth_min", 0.0), own.get("bandwidth_max", math.inf)
             changes["bandwidth"] = min(max(width * unit_bandwidth, narrowest), widest)
         if "learning_rate" in self.tunes:

@@ -51,7 +51,7 @@ class Plain:
         self.candidates, beliefs = [], []
         for j, rate in enumerate(RATES if "learning_rate" in self.tuned.tunes else (None,)):
             for i, width in enumerate(WIDTHS if "bandwidth" in self.tuned.tunes else (None,)):
-                changes = {} if width is None else {"bandwidth": width * unit}
+                changes = {} if width is None else {"bandwidth": 0.5 * width * unit}
                 if rate is not None:
                     changes["learning_rate"] = rate * (0.25 if quadratic else 1.0)
                 learner = changed(self.tuned.learner, changes)
@@ -134,7 +134,7 @@ def test_it_says_what_it_has_chosen():
     learner.step(state, X[1000:], y[1000:])
     [chosen] = learner.chosen(state)
     assert set(chosen) == {"bandwidth", "learning_rate"}
-    assert state.unit_bandwidth in [chosen["bandwidth"] / width for width in WIDTHS]
+    assert state.unit_bandwidth in [2.0 * chosen["bandwidth"] / width for width in WIDTHS]
 
 
 def test_a_stranger_does_as_well_as_one_who_knows():

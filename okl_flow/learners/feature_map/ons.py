@@ -118,6 +118,7 @@ class ONS(Learner):
     """
 
     name: ClassVar[str] = "ons"
+    typical_width: ClassVar[float] = 2.0
     map: IncrementalNystrom | RandomFourier | OANA | IRS = part(FeatureMap, IncrementalNystrom())
     loss: Loss = part(Loss, None)
     regularization: float = real(0.01, above=0.0)

@@ -81,6 +81,7 @@ class KRLSALD(Learner):
     """
 
     name: ClassVar[str] = "krls_ald"
+    typical_width: ClassVar[float] = 2.0
     budget: int = whole(100, low=1)
     replacement: str = choice("none", "oldest")
     kernel: Kernel = part(Kernel, Gaussian())
