@@ -85,14 +85,14 @@ class Tuned(Learner):
     >>> state = learner.init(dim=2)
     >>> scores = learner.step(state, *streams.rings(6000))
     >>> state.kept, learner.chosen(state)
-    (1, [{'bandwidth': 0.25, 'learning_rate': 1.0}])
+    (2, [{'bandwidth': 0.25, 'learning_rate': 1.0}, ...])
     """
 
     learner: Learner
     tunes: tuple[str, ...] = TUNABLE
     first_events: int = whole(20, low=2)
     trial_events: int = whole(4000, low=16)
-    survivors: int = whole(1, low=1)
+    survivors: int = whole(2, low=1)
 
     _made: ClassVar[dict[tuple[int, float, float], Learner]]
 

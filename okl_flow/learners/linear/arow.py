@@ -65,7 +65,7 @@ class AROW(Learner):
 
     Cost: time and memory O(dim^2) per event and per key; O(dim) with a diagonal covariance.
 
-    >>> learner = AROW(intercept="none")
+    >>> learner = AROW(regularization=1.0, intercept="none")
     >>> state = learner.init(dim=2)
     >>> learner.step(state, [[1.0, 0.0], [1.0, 1.0], [1.0, 1.0]], [1.0, -1.0, -1.0])
     array([ 0. ,  0.5, -0.4])
@@ -73,7 +73,7 @@ class AROW(Learner):
 
     name: ClassVar[str] = "arow"
     covariance: str = choice("full", "diagonal")
-    regularization: float = real(1.0, above=0.0)
+    regularization: float = real(10.0, above=0.0)
     forgetting: float = real(1.0, above=0.0, high=1.0)
     intercept: str = choice("fitted", "none")
     task: Task = part(Task, Binary())

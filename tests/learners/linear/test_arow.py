@@ -154,11 +154,11 @@ def lines_apart(count, flips=()):
 @pytest.mark.parametrize("kind", COVARIANCES)
 def test_a_line_that_divides_the_classes_is_found(kind):
     X, y = lines_apart(3000)
-    learner = AROW(covariance=kind)
+    learner = AROW(covariance=kind, regularization=1.0)
     mistakes = learner.step(learner.init(6), X, y) * y <= 0
     assert mistakes.mean() < 0.05
     assert mistakes[-1000:].mean() < 0.03
-    without = AROW(covariance=kind, intercept="none")
+    without = AROW(covariance=kind, regularization=1.0, intercept="none")
     assert (without.step(without.init(6), X, y) * y <= 0)[-1000:].mean() > 0.1
 
 
@@ -167,13 +167,13 @@ def test_only_what_forgets_follows_a_concept_that_turns_round(kind):
     X, y = lines_apart(12_000, flips=(6000,))
     last = {}
     for forgetting in (1.0, 0.99):
-        learner = AROW(covariance=kind, forgetting=forgetting)
+        learner = AROW(covariance=kind, regularization=1.0, forgetting=forgetting)
         last[forgetting] = np.mean((learner.step(learner.init(6), X, y) * y <= 0)[6500:8000])
     assert last[0.99] < 0.15 < 0.5 * last[1.0]
 
 
 def test_each_class_has_a_covariance_of_its_own():
-    learner = AROW(task=Multiclass(3), intercept="none")
+    learner = AROW(regularization=1.0, task=Multiclass(3), intercept="none")
     state = learner.init(dim=2)
     state.weights[:] = [[2.0, 0.0], [-2.0, 0.0], [0.0, 0.0]]
     learner.step(state, [[1.0, 0.5]], [0.0])  # classes 0 and 1 are right beyond the margin
@@ -197,7 +197,7 @@ def test_the_matrix_comes_with_the_first_label(task):
 
 @pytest.mark.parametrize("kind", COVARIANCES)
 def test_an_event_of_great_length_leaves_some_variance(kind):
-    learner = AROW(covariance=kind, intercept="none")
+    learner = AROW(covariance=kind, regularization=1.0, intercept="none")
     state = learner.init(dim=2)
     learner.step(state, [[1e12, 0.0]], [1.0])
     np.testing.assert_allclose(state.variances, [[1e-24, 1.0]], rtol=1e-12)
