@@ -38,11 +38,12 @@ class Curvature:
         )  # fmt: skip
         return spread, self.gain[: self.size].copy()
 
-    def refresh(self, forgetting, alpha, number):
+    def refresh(self, forgetting, alpha, number, weights=None):
+        weights = np.zeros((1, self.size)) if weights is None else weights
         fade(self.variances, self.size, forgetting)
         refresh(
             self.triangle, self.variances, self.size, forgetting, alpha, number, self.turned,
-            self.scratch, self.gain,
+            self.scratch, self.gain, weights,
         )  # fmt: skip
 
     def inverse(self):
@@ -126,6 +127,19 @@ def test_a_direction_without_events_does_not_run_away(forgetting):
             largest.append(np.linalg.eigvalsh(held.inverse())[-1])
     assert max(largest) <= 1.0 / (alpha * forgetting ** max(size, 1 / (1 - forgetting)))
     assert min(largest) == pytest.approx(max(largest), rel=0.6)
+
+
+def test_a_refresh_takes_a_tenth_of_what_it_would_take_of_a_weight():
+    held, A, generator = grown(9)
+    weights = generator.standard_normal((2, 9))
+    before = weights.copy()
+    held.refresh(0.9, 0.5, 3, weights)  # a feature of share 0.9 each time: the third is number 2
+    A *= 0.9
+    A[2, 2] += 0.5 * 0.1 / 0.9 * 9
+    direction = np.linalg.inv(A)[:, 2]
+    expected = before - 0.1 * (0.5 * 0.1 / 0.9 * 9) * np.outer(before[:, 2], direction)
+    np.testing.assert_allclose(weights, expected, rtol=1e-11)
+    np.testing.assert_allclose(held.inverse() @ A, np.eye(9), atol=1e-11)
 
 
 def test_of_zeros_nothing_is_learned_and_of_one_point_all():

@@ -104,7 +104,8 @@ class ONS(Learner):
         regularization: curvature in every direction from the start (alpha), above 0. The square
             loss has curvature 2, so that this is ridge regression with half of it.
         forgetting: what is left of A from one event to the next, 1 for all of it. At least 0.9.
-            What directions without events lose of alpha is given back.
+            What directions without events lose of alpha is given back, and a little of their
+            weights taken away, so that both stay bounded.
         task: binary, multiclass or regression.
 
     Cost: time O(features * (features + dim)) per event beside the map's own, O(features^3) when
@@ -300,8 +301,9 @@ def _newton_step(
     if forgetting < 1.0:
         fade(variances, size, forgetting)
         refresh(
-            triangle, variances, size, forgetting, alpha, learned + 1, spare[2], spare, spare[3]
-        )
+            triangle, variances, size, forgetting, alpha, learned + 1, spare[2], spare, spare[3],
+            weights,
+        )  # fmt: skip
     spread = spread_along(triangle, variances, size, x, spare[2])
     if not spread <= _SPREAD_LARGEST:  # as NaN is not
         return learned + 1

@@ -89,7 +89,10 @@ class Plain:
         every = max(1.0, 1 / (lost * size)) if lost else np.inf  # events per feature
         if int(self.learned / every) > int((self.learned - 1) / every):
             k = int(self.learned / every) % size
-            self.A[k, k] += self.alpha * lost * size * every
+            brought = self.alpha * lost * size * every
+            self.A[k, k] += brought
+            direction = np.linalg.solve(self.A, np.eye(size)[k])
+            self.w -= 0.1 * brought * np.outer(self.w[:, k], direction)
 
     def begin(self):
         examples = np.array(self.examples)
@@ -307,6 +310,18 @@ def test_under_forgetting_nothing_grows_without_bound(loss, kind):
         largest.append(values[-1])
     assert max(largest) <= 1.0 / (0.1 * 0.99**100)
     assert np.abs(learner.score(state, X)).max() < 100.0
+
+
+def test_weights_that_no_event_asks_for_do_not_wander_off():
+    X, y = rings(500, dim=2, seed=1)
+    learner = make_learner(
+        "ons", map="random_fourier", feature_count=20, bandwidth=0.5, forgetting=0.9
+    )
+    state = learner.init(2)
+    learner.step(state, X, y)
+    for _ in range(10):
+        learner.step(state, np.repeat(X[:1], 20_000, axis=0), np.tile([1, 1, -1, 1, -1.0], 4000))
+        assert np.abs(learner.score(state, X)).max() < 60.0
 
 
 def test_forgetting_follows_a_change_of_mind():
