@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format bench accuracy papers soak golden clean
+.PHONY: help test check format bench accuracy compare papers soak golden clean
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,11 @@ bench: $(READY) ## measure the learners' speed, into benchmarks/results/
 
 accuracy: $(READY) ## the README's table of mistake rates, from the files in DATA
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --plain
+
+compare: $(READY) ## every learner beside its neighbours, from the files in DATA: hours at first
+	$(BIN)/python -m pip install --quiet --editable '.[peers]' || echo "without Vowpal Wabbit"
+	$(BIN)/python -m benchmarks.peers --data $(DATA)
+	$(BIN)/python -m benchmarks.compare --data $(DATA)
 
 papers: $(READY) ## the tables and figures of the four papers, from the files in DATA
 	$(BIN)/python -m benchmarks.papers --data $(DATA)

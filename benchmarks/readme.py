@@ -48,6 +48,15 @@ def result(name: str) -> str:
     return page.partition("\n\n")[2].rstrip()
 
 
+def neighbours() -> str:
+    """The summary on the comparison's page, with its circumstances."""
+    page = (RESULTS / "compare.md").read_text()
+    found = re.search(r"\A[^\n]*\n\n(.*?)\n\n## Summary\n\n(.*?)(?=\n## |\Z)", page, flags=re.S)
+    if found is None:
+        raise SystemExit("benchmarks/results/compare.md has no summary: run `make compare`")
+    return f"{found[1]}\n\n{found[2].rstrip()}"
+
+
 def headlines() -> str:
     """The headlines on the papers' page, without their title."""
     page = (RESULTS / "papers.md").read_text()
@@ -65,6 +74,7 @@ def filled(text: str) -> str:
     """The README with every marked place filled in."""
     contents = {
         "learners": learners(),
+        "compare": neighbours(),
         "accuracy": result("accuracy"),
         "speed": result("learners"),
         "systems": result("systems"),
