@@ -64,10 +64,7 @@ def outcomes(path: Path) -> list[Outcome]:
     request = Request(
         data=data_request(path),
         learners=learners,
-        choices=(
-            *parse_choices("--set", SET, learners),
-            *parse_choices("--grid", GRID, learners),
-        ),
+        choices=parse_choices(SET, GRID, learners),
         permutations=PERMUTATIONS,
         seed=SEED,
         curve=False,

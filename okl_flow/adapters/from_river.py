@@ -16,7 +16,7 @@ from river import base
 
 from okl_flow.learner import Learner, check_dim, checked_events, checked_features, shaped
 from okl_flow.native import Array
-from okl_flow.parameters import flat
+from okl_flow.parameters import flat, part
 from okl_flow.state import ObjectState
 from okl_flow.tasks import Binary, Multiclass, Regression, Task
 
@@ -61,7 +61,7 @@ class FromRiver(Learner):
 
     name: ClassVar[str] = "river"
     model: Any
-    task: Task = Binary()
+    task: Task = part(Task, Binary())
 
     def __post_init__(self) -> None:
         wanted: type[Any] = base.Regressor if isinstance(self.task, Regression) else base.Classifier
@@ -110,7 +110,7 @@ class FromRiver(Learner):
 
     def describe(self) -> dict[str, Any]:
         """The name of the model, and the task."""
-        return {"learner": self.name, **flat(self), "model": str(self.model)}
+        return {"learner": self.name, "model": str(self.model), **flat(self)}
 
     def _label(self, y: float) -> Any:
         """A label as the model takes it."""

@@ -209,15 +209,11 @@ def evaluate(
         load=permutations > 0,
     )
     filling = ["missing=mean"] if wanted.may_miss else []
-    choices = [
-        *parse_choices("--set", [*filling, *(assign or ())], learner),
-        *parse_choices("--grid", grid or (), learner),
-    ]
     report = carry_out(
         Request(
             data=wanted,
             learners=tuple(learner),
-            choices=tuple(choices),
+            choices=parse_choices([*filling, *(assign or ())], grid or (), learner),
             permutations=permutations,
             seed=seed,
             curve=plot is not None,

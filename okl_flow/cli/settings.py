@@ -104,13 +104,16 @@ def parse_missing(text: str) -> bool:
     return text == "mean"
 
 
-def parse_choices(option: str, texts: Sequence[str], learners: Sequence[str]) -> list[Choice]:
-    """What several --set or --grid say.
+def parse_choices(
+    sets: Sequence[str], grids: Sequence[str], learners: Sequence[str]
+) -> tuple[Choice, ...]:
+    """What all --set and --grid say.
 
-    >>> parse_choices("--grid", ["kogd.budget=5,10"], ["kogd"])
-    [Choice(option='--grid', learner='kogd', key='budget', values=(5, 10))]
+    >>> parse_choices([], ["kogd.budget=5,10"], ["kogd"])
+    (Choice(option='--grid', learner='kogd', key='budget', values=(5, 10)),)
     """
-    return [_parse_choice(option, text, learners) for text in texts]
+    given = [("--set", text) for text in sets] + [("--grid", text) for text in grids]
+    return tuple(_parse_choice(option, text, learners) for option, text in given)
 
 
 def _parse_choice(option: str, text: str, learners: Sequence[str]) -> Choice:

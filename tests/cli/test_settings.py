@@ -15,10 +15,7 @@ TASK = {"task": "binary"}
 
 
 def made(names, sets=(), grids=(), median=2.0):
-    choices = [
-        *parse_choices("--set", sets, names),
-        *parse_choices("--grid", grids, names),
-    ]
+    choices = parse_choices(sets, grids, names)
     check_choices(names, choices)
     return candidates(names, choices, TASK, lambda: median)
 
@@ -112,7 +109,7 @@ def test_the_median_is_asked_for_only_if_it_is_needed():
     def unasked():
         raise AssertionError
 
-    candidates(["kogd"], parse_choices("--set", ["bandwidth=2"], ["kogd"]), TASK, unasked)
+    candidates(["kogd"], parse_choices(["bandwidth=2"], [], ["kogd"]), TASK, unasked)
 
 
 @pytest.mark.parametrize(
