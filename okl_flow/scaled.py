@@ -104,11 +104,11 @@ class Scaled(Learner):
         """Scores of the events, one per row of X."""
         features = checked_features(state, X, may_miss=self.missing == "mean")
         scaled = np.empty_like(features)
-        refused = _scale_rows(features, self._code, False, _statistics(state), scaled)
+        refused = _scale_rows(features, self._code, False, scaled, *_statistics(state))
         _refuse(features, refused)
         scores = self.learner.score(state.inner, scaled).reshape(len(features), -1)
         if isinstance(self.task, Regression):
-            center, width = _label_scale(self._code, _statistics(state))
+            center, width = _label_scale(self._code, *_statistics(state))
             scores = center + width * scores
         return shaped(self.task, scores)
 
@@ -119,10 +119,10 @@ class Scaled(Learner):
         counts, means, squares, lows, highs = (values.copy() for values in held)
         known = (counts, means, squares, lows, highs)  # which take effect if all goes well
         scaled = np.empty_like(features)
-        _refuse(features, _scale_rows(features, self._code, True, known, scaled))
+        _refuse(features, _scale_rows(features, self._code, True, scaled, *known))
         if isinstance(self.task, Regression):
             targets, centers, widths = (np.empty_like(labels) for _ in range(3))
-            if not _scale_labels(labels, self._code, known, targets, centers, widths):
+            if not _scale_labels(labels, self._code, targets, centers, widths, *known):
                 raise ValueError("y holds numbers too far apart to be scaled")
             scores = centers + widths * self.learner.step(state.inner, scaled, targets)
         else:
@@ -169,55 +169,80 @@ def _refuse(X: Array, position: int) -> None:
 
 
 @native
-def _scale_rows(X: Array, scale: int, learn: bool, known: Statistics, out: Array) -> int:
+def _scale_rows(
+    X: Array,
+    scale: int,
+    learn: bool,
+    out: Array,
+    counts: Array,
+    means: Array,
+    squares: Array,
+    lows: Array,
+    highs: Array,
+) -> int:
     """Scale all rows of X, and under `learn` take each into the statistics.
 
     Returns the position of the first value that cannot be scaled; -1 if there is none.
     """
     for t in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            out[t, j] = _scaled(X[t, j], j, scale, learn, known)
-            if not math.isfinite(out[t, j]):
-                return int(t * X.shape[1] + j)
+        bad = _scale(X[t], 0, scale, learn, out[t], counts, means, squares, lows, highs)
+        if bad >= 0:
+            return int(t * X.shape[1] + bad)
     return -1
 
 
 @native
-def _scaled(value: float, j: int, scale: int, learn: bool, known: Statistics) -> float:
-    """A value of column j by the statistics so far and itself; NaN stands for the mean so far.
+def _scale(
+    values: Array,
+    first: int,
+    scale: int,
+    learn: bool,
+    out: Array,
+    counts: Array,
+    means: Array,
+    squares: Array,
+    lows: Array,
+    highs: Array,
+) -> int:
+    """Scale values of the columns from the first on, each by those so far and itself.
 
-    Infinity says that the statistics would overflow.
+    NaN stands for the mean so far. Returns the place of a value that makes the statistics
+    overflow; -1 if there is none.
     """
-    counts, means, squares, lows, highs = known
-    missing = math.isnan(value)
-    count = counts[j] + (0.0 if missing else 1.0)
-    gap = 0.0 if missing else value - means[j]
-    mean = means[j] + gap / max(1.0, count)
-    value = mean if missing else value
-    scaled, spread = value, gap
-    if scale == _STANDARD:
-        spread = squares[j] + gap * (value - mean)
-        scaled = (value - mean) / math.sqrt(spread / count) if spread > 0.0 else 0.0
+    for i in range(values.shape[0]):
+        j, value = first + i, values[i]
+        missing = math.isnan(value)
+        count = counts[j] + (0.0 if missing else 1.0)
+        gap = 0.0 if missing else value - means[j]
+        mean = means[j] + gap / max(1.0, count)
+        value = mean if missing else value
+        out[i], spread = value, gap
+        if scale == _STANDARD:
+            spread = squares[j] + gap * (value - mean)
+            out[i] = (value - mean) / math.sqrt(spread / count) if spread > 0.0 else 0.0
+            if learn:
+                squares[j] = spread
+        elif scale == _MINMAX:
+            low = value if counts[j] == 0.0 else min(lows[j], value)
+            high = value if counts[j] == 0.0 else max(highs[j], value)
+            spread = high - low
+            out[i] = 2.0 * ((value - low) / spread) - 1.0 if spread > 0.0 else 0.0
+            if learn:
+                lows[j] = low
+                highs[j] = high
         if learn:
-            squares[j] = spread
-    elif scale == _MINMAX:
-        low = value if counts[j] == 0.0 else min(lows[j], value)
-        high = value if counts[j] == 0.0 else max(highs[j], value)
-        spread = high - low
-        scaled = 2.0 * ((value - low) / spread) - 1.0 if spread > 0.0 else 0.0
-        if learn:
-            lows[j] = low
-            highs[j] = high
-    if learn:
-        counts[j] = count
-        means[j] = mean
-    return scaled if math.isfinite(spread) else math.inf
+            counts[j] = count
+            means[j] = mean
+        if not math.isfinite(spread):
+            return i
+    return -1
 
 
 @native
-def _label_scale(scale: int, known: Statistics) -> tuple[float, float]:
+def _label_scale(
+    scale: int, counts: Array, means: Array, squares: Array, lows: Array, highs: Array
+) -> tuple[float, float]:
     """What a scaled score is added to, and the factor before it, by the labels so far."""
-    counts, means, squares, lows, highs = known
     j = counts.shape[0] - 1
     if scale == _STANDARD:
         return means[j], math.sqrt(squares[j] / max(1.0, counts[j]))
@@ -228,14 +253,24 @@ def _label_scale(scale: int, known: Statistics) -> tuple[float, float]:
 
 @native
 def _scale_labels(
-    y: Array, scale: int, known: Statistics, out: Array, centers: Array, widths: Array
+    y: Array,
+    scale: int,
+    out: Array,
+    centers: Array,
+    widths: Array,
+    counts: Array,
+    means: Array,
+    squares: Array,
+    lows: Array,
+    highs: Array,
 ) -> bool:
     """Scale labels and take them in, with the scale of each score; False if they overflow."""
     for t in range(y.shape[0]):
-        centers[t], widths[t] = _label_scale(scale, known)
+        centers[t], widths[t] = _label_scale(scale, counts, means, squares, lows, highs)
         out[t] = y[t]
         if not math.isnan(y[t]):
-            out[t] = _scaled(y[t], known[0].shape[0] - 1, scale, True, known)
-            if not math.isfinite(out[t]):
+            label, place = y[t : t + 1], out[t : t + 1]
+            last = counts.shape[0] - 1
+            if _scale(label, last, scale, True, place, counts, means, squares, lows, highs) >= 0:
                 return False
     return True
