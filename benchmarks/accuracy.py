@@ -43,6 +43,7 @@ GRID = (
     "sketched_kons.regularization=0.1,1,10",
     "krls_ald.regularization=0.01,0.1,1",
     "arow.regularization=0.1,1,10,100",
+    "ons.regularization=0.001,0.01,0.1,1",
 )
 PLAIN_TOO_SLOW = ("nolana", "sketched_kons")
 # Figures of plain versions in a trial before this project, best of a small grid.

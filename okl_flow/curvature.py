@@ -20,14 +20,18 @@ import scipy.linalg
 
 from okl_flow.lanes import LANES, line_steps, line_sums
 from okl_flow.linalg import eigenpairs
+from okl_flow.losses import NativeLoss, implicit_slope
 from okl_flow.native import Array, add_scaled, native
+from okl_flow.tasks import target
 
 __all__ = [
+    "NativeStep",
     "carried_over",
     "column_begin",
     "curvature_entries",
     "fade",
     "fresh_curvature",
+    "newton_step",
     "padded",
     "refresh",
     "spread_along",
@@ -41,6 +45,13 @@ _VARIANCE_LARGEST = 1e100
 # How far. Without it, weights that no event asks for wander off for ever: on one point under a
 # forgetting of 0.9, to 1e4 within some million events. All the way costs accuracy.
 _PULL = 0.1
+
+# Beyond this the features of an event are lost to overflow, and it teaches nothing.
+_SPREAD_LARGEST = 1e150
+# Curvature that would be lost in its own square.
+_CURVATURE_SMALLEST = 1e-100
+
+NativeStep = tuple[NativeLoss, float, float]
 
 _HALF_BLOCK = LANES // 2
 _half_sums, _half_steps = line_sums(_HALF_BLOCK), line_steps(_HALF_BLOCK)
@@ -175,6 +186,58 @@ def refresh(
     total = take_in(triangle, variances, size, turned, noise, scratch, gain)
     for c in range(weights.shape[0]):
         add_scaled(-_PULL * weights[c, feature] / total, gain, weights[c], size)
+
+
+@native
+def newton_step(
+    step: NativeStep,
+    scores: Array,
+    y: float,
+    x: Array,
+    weights: Array,
+    triangle: Array,
+    variances: Array,
+    size: int,
+    learned: int,
+    slopes: Array,
+    spare: Array,
+) -> int:
+    """One step of f_c(x) = weights[c] . x on a loss, at the scores that x gave.
+
+    With q = x' P x, g_c and h_c are the slope and the curvature of the loss at the score f_c - q
+    g_c. The weights change by -g_c P x, then A grows by the mean h_c times x x'. An event without
+    slope and curvature changes nothing; any other counts as learned, and the number of these is
+    returned.
+
+    `step` is the loss, what is left of A from one event to the next, and alpha. `x` and the four
+    lines of `spare` are as long as vectors that go with U; `slopes` has room for one per output.
+    """
+    loss, forgetting, alpha = step
+    outputs = weights.shape[0]
+    active = False
+    for c in range(outputs):
+        slope, curvature = implicit_slope(loss, scores[c], target(y, c, outputs), 0.0)
+        active |= slope != 0.0 or curvature != 0.0
+    if not active:
+        return learned
+    if forgetting < 1.0:
+        fade(variances, size, forgetting)
+        refresh(
+            triangle, variances, size, forgetting, alpha, learned + 1, spare[2], spare, spare[3],
+            weights,
+        )  # fmt: skip
+    spread = spread_along(triangle, variances, size, x, spare[2])
+    if not spread <= _SPREAD_LARGEST:  # as NaN is not
+        return learned + 1
+    mean = 0.0
+    for c in range(outputs):
+        slopes[c], curvature = implicit_slope(loss, scores[c], target(y, c, outputs), spread)
+        mean += curvature / outputs
+    noise = 1.0 / max(mean, _CURVATURE_SMALLEST)
+    take_in(triangle, variances, size, spare[2], noise, spare, spare[3])
+    for c in range(outputs):
+        add_scaled(-slopes[c], spare[3], weights[c], size)
+    return learned + 1
 
 
 @native

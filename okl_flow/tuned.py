@@ -30,6 +30,8 @@ RATES = (1.0, 0.3, 3.0, 0.1)
 _BELIEF = 0.2  # what a candidate loses in log weight by a mistake, or by a place in the lists
 _LOSS_SHARE = 0.25  # of the logistic loss that counts beside a mistake
 _LOSS_MAX = 5.0
+_BEHIND_MAX = 20.0  # in log weight; a candidate that is further behind has no hope
+_TOGETHER = 250  # events between two looks for such
 _ERROR_MAX = 9.0  # of the squared error, in units of the labels' variance
 _HALVED, _QUARTERED = 16, 4  # shares of the trial after which fewer candidates go on
 _QUADRATIC_RATE = 0.25  # of a step on a loss that grows with the square
@@ -68,14 +70,15 @@ class Tuned(Learner):
     with all 16 pairs. They learn the events held, then go on side by side; a score is the mean
     of theirs, each by its weight, which falls exponentially with its mistakes and a quarter of
     its logistic loss, or with its squared error. After a sixteenth of the trial half of them go
-    on, after a quarter a quarter, and in the end as many as are to survive.
+    on, after a quarter a quarter, and in the end as many as are to survive; who is hopelessly
+    behind does not wait for it.
 
     Parameters:
         learner: the learner to be tuned; its own values of what is tuned play no part.
         tunes: "bandwidth", "learning_rate" or both.
         first_events: labelled events that the median distance is taken of. At least 2.
         trial_events: labelled events after which only the survivors go on. At least 16.
-        survivors: candidates that go on in the end. At least 1.
+        survivors: candidates that go on in the end, at most. At least 1.
 
     Cost: time and memory of the survivors; during the trial those of up to 16 candidates, and
     of `first_events` examples.
@@ -150,6 +153,8 @@ class Tuned(Learner):
         while begin < features.shape[0]:
             until = passed + self._next_stop(state.learned) - state.learned
             end = int(labelled[until - 1]) + 1 if until <= labelled.size else features.shape[0]
+            if state.kept > 1:
+                end = min(end, begin + _TOGETHER)
             here = slice(begin, end)
             if state.kept == 0:
                 self._hold(state, features[here], labels[here], scores[here])

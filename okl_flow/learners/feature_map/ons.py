@@ -3,11 +3,11 @@
 Paper: Hazan, Agarwal, Kale, "Logarithmic regret algorithms for online convex optimization",
 Machine Learning, 2007 (ONS).
 Deviations: the curvature of the loss itself in place of the outer product of gradients, and a step
-that weighs the loss in place of its tangent: with the square loss this is recursive least squares,
-and on the benchmarks it makes fewer mistakes at every setting. No projection: such a step never
-goes beyond the least of the loss. Forgetting is added, and with it that curvature comes back where
-no event brings any. While a map waits for its landmarks, and where it moves them, the function
-goes along, as `_Stage` and `_change_features` say.
+that weighs the loss in place of its tangent. With the square loss this is recursive least squares;
+in trials on three files it made fewer mistakes at nearly every setting, and there is no step size
+to find. Such a step never goes beyond the least of the loss, so that there is no projection.
+Forgetting is added, and with it that curvature comes back where no event brings any. The function
+goes along where a map gets its landmarks, and where it changes.
 """
 
 import copy
@@ -24,26 +24,24 @@ from okl_flow.approximation.nystrom import IncrementalNystrom
 from okl_flow.approximation.oana import OANA
 from okl_flow.approximation.random_features import RandomFourier
 from okl_flow.curvature import (
+    NativeStep,
     carried_over,
     curvature_entries,
-    fade,
     fresh_curvature,
+    newton_step,
     padded,
-    refresh,
-    spread_along,
-    take_in,
 )
 from okl_flow.factor import grow_factor, is_new, solve_lower
 from okl_flow.kernels import NativeKernel, kernel_at, kernel_row
 from okl_flow.learner import Learner, check_dim, checked_features, shaped, stepped
 from okl_flow.linalg import ridge_fit
-from okl_flow.losses import Loss, NativeLoss, implicit_slope
-from okl_flow.native import Array, add_scaled, native
+from okl_flow.losses import Loss
+from okl_flow.native import Array, native
 from okl_flow.newton import fitting_newton_loss
 from okl_flow.parameters import check, part, real
 from okl_flow.state import Axes, State, allocate, make_room
 from okl_flow.support import expand
-from okl_flow.tasks import Binary, Task, target
+from okl_flow.tasks import Binary, Task
 
 __all__ = ["ONS", "ONSState"]
 
@@ -56,14 +54,7 @@ _TOGETHER = 64
 # The ridge of a change of features, as a share of the mean square of a new feature.
 _RIDGE_SHARE = 1e-12
 
-# Beyond this the features of an event are lost to overflow, and it teaches nothing.
-_SPREAD_LARGEST = 1e150
-# Curvature that would be lost in its own square.
-_CURVATURE_SMALLEST = 1e-100
-
 _WITH_CURVATURE = ("square", "squared_hinge", "logistic")
-
-NativeStep = tuple[NativeLoss, float, float]
 
 
 @dataclass(slots=True)
@@ -273,52 +264,6 @@ class ONS(Learner):
 
 
 @native
-def _newton_step(
-    step: NativeStep,
-    scores: Array,
-    y: float,
-    x: Array,
-    weights: Array,
-    triangle: Array,
-    variances: Array,
-    size: int,
-    learned: int,
-    slopes: Array,
-    spare: Array,
-) -> int:
-    """One step at the scores that x gave. Returns the number of events learned, this one too.
-
-    `x` and the four lines of `spare` are as long as the curvature wants its vectors.
-    """
-    loss, forgetting, alpha = step
-    outputs = weights.shape[0]
-    active = False
-    for c in range(outputs):
-        slope, curvature = implicit_slope(loss, scores[c], target(y, c, outputs), 0.0)
-        active |= slope != 0.0 or curvature != 0.0
-    if not active:
-        return learned
-    if forgetting < 1.0:
-        fade(variances, size, forgetting)
-        refresh(
-            triangle, variances, size, forgetting, alpha, learned + 1, spare[2], spare, spare[3],
-            weights,
-        )  # fmt: skip
-    spread = spread_along(triangle, variances, size, x, spare[2])
-    if not spread <= _SPREAD_LARGEST:  # as NaN is not
-        return learned + 1
-    mean = 0.0
-    for c in range(outputs):
-        slopes[c], curvature = implicit_slope(loss, scores[c], target(y, c, outputs), spread)
-        mean += curvature / outputs
-    noise = 1.0 / max(mean, _CURVATURE_SMALLEST)
-    take_in(triangle, variances, size, spare[2], noise, spare, spare[3])
-    for c in range(outputs):
-        add_scaled(-slopes[c], spare[3], weights[c], size)
-    return learned + 1
-
-
-@native
 def _learn_gathering(
     t: int,
     X: Array,
@@ -354,7 +299,7 @@ def _learn_gathering(
                 variances[size] = 1.0 / step[2]
                 rows[:, size] = X[t]
                 size += 1
-            learned = _newton_step(
+            learned = newton_step(
                 step, scores[t], y[t], x, weights, triangle, variances, size, learned, slopes, spare
             )
         t += 1
@@ -398,7 +343,7 @@ def _learn_features(
         x[:size] = features[t]
         expand(weights, x, size, scores[t])
         if not math.isnan(y[t]):
-            learned = _newton_step(
+            learned = newton_step(
                 step, scores[t], y[t], x, weights, triangle, variances, size, learned, slopes, spare
             )
     return learned
