@@ -11,11 +11,12 @@ from scipy.spatial.distance import pdist
 
 from okl_flow.kernels import Gaussian, Kernel, Laplacian, kernel_at
 from okl_flow.learner import Learner, check_dim, checked_events, checked_features, shaped
-from okl_flow.losses import Logistic, Square, SquaredHinge, loss_value
-from okl_flow.native import Array, exponential, native
+from okl_flow.losses import Square, SquaredHinge
+from okl_flow.mixture import BELIEF, mix, score_by_mean
+from okl_flow.native import Array
 from okl_flow.parameters import changed, check, flat, parts_within, whole
 from okl_flow.state import Axes, State, allocate
-from okl_flow.tasks import Regression, target
+from okl_flow.tasks import Regression
 
 __all__ = ["AUTO", "TUNABLE", "Tuned", "TunedState"]
 
@@ -27,17 +28,11 @@ TUNABLE = ("bandwidth", "learning_rate")
 WIDTHS = (1.0, 0.5, 2.0, 4.0)
 RATES = (1.0, 0.3, 3.0, 0.1)
 
-_BELIEF = 0.2  # what a candidate loses in log weight by a mistake, or by a place in the lists
-_LOSS_SHARE = 0.25  # of the logistic loss that counts beside a mistake
-_LOSS_MAX = 5.0
-_BEHIND_MAX = 20.0  # in log weight; a candidate that is further behind has no hope
 _TOGETHER = 250  # events between two looks for such
-_ERROR_MAX = 9.0  # of the squared error, in units of the labels' variance
 _HALVED, _QUARTERED = 16, 4  # shares of the trial after which fewer candidates go on
 _QUADRATIC_RATE = 0.25  # of a step on a loss that grows with the square
 _SHRINKAGE_MAX = 0.5
 _FLOAT_BYTES = 8
-_LOGISTIC = Logistic().native
 
 
 @dataclass(slots=True)
@@ -141,18 +136,18 @@ class Tuned(Learner):
             return shaped(self.task, scores)
         each = self._each(state, lambda learner, inner: learner.score(inner, features))
         unlabelled = np.full(features.shape[0], math.nan)
-        _mix(each, unlabelled, self._regresses, state.log_weights.copy(), state.spread, scores)
+        mix(each, unlabelled, self._regresses, state.log_weights.copy(), state.spread, scores)
         return shaped(self.task, scores)
 
     def step(self, state: TunedState, X: ArrayLike, y: ArrayLike) -> Array:
         """Score each event, then learn from its label."""
         features, labels = checked_events(self.task, state, X, y)
         scores = np.empty((features.shape[0], self.task.outputs))
-        labelled = np.flatnonzero(~np.isnan(labels))
-        begin, passed = 0, 0  # events, and labelled ones, that are done
+        labelled = np.concatenate([[0], np.cumsum(~np.isnan(labels))])  # in so many events
+        begin = 0
         while begin < features.shape[0]:
-            until = passed + self._next_stop(state.learned) - state.learned
-            end = int(labelled[until - 1]) + 1 if until <= labelled.size else features.shape[0]
+            until = labelled[begin] + self._next_stop(state.learned) - state.learned
+            end = min(int(np.searchsorted(labelled, until)), features.shape[0])
             if state.kept > 1:
                 end = min(end, begin + _TOGETHER)
             here = slice(begin, end)
@@ -160,8 +155,8 @@ class Tuned(Learner):
                 self._hold(state, features[here], labels[here], scores[here])
             else:
                 self._learn(state, features[here], labels[here], scores[here])
-            state.learned += min(until, labelled.size) - passed
-            begin, passed = end, min(until, labelled.size)
+            state.learned += int(labelled[end] - labelled[begin])
+            begin = end
             if state.kept == 0 and state.learned == self.first_events:
                 self._begin(state)
             self._thin_out(state)
@@ -233,7 +228,7 @@ class Tuned(Learner):
     def _hold(self, state: TunedState, X: Array, y: Array, scores: Array) -> None:
         """Score by the mean of the targets, and hold the events that have labels."""
         labelled = ~np.isnan(y)
-        _score_by_mean(y, state.sums, state.size, scores)
+        score_by_mean(y, state.sums, state.size, scores)
         state.rows = np.concatenate([state.rows, X[labelled].T], axis=1)
         state.labels = np.concatenate([state.labels, y[labelled]])
         state.size = state.labels.size
@@ -256,7 +251,7 @@ class Tuned(Learner):
         state.places = np.arange(state.kept)
         widths = len(WIDTHS) if "bandwidth" in self.tunes else state.kept
         belief = state.places % widths + state.places // widths
-        state.log_weights = -_BELIEF * belief.astype(np.float64)
+        state.log_weights = -BELIEF * belief.astype(np.float64)
         state.candidates = [
             self._placed(state, place).init(state.dim, seed=state.seed)
             for place in range(state.kept)
@@ -269,7 +264,7 @@ class Tuned(Learner):
     def _learn(self, state: TunedState, X: Array, y: Array, scores: Array) -> None:
         """Let the candidates learn the events, and weigh them by how they did."""
         each = self._each(state, lambda learner, inner: learner.step(inner, X, y))
-        _mix(each, y, self._regresses, state.log_weights, state.spread, scores)
+        mix(each, y, self._regresses, state.log_weights, state.spread, scores)
 
     def _each(self, state: TunedState, ask: Callable[[Learner, State], Array]) -> Array:
         """The answers of all candidates, by candidate, event and output."""
@@ -305,98 +300,3 @@ def _rounded(unit: float) -> float:
     if not (math.isfinite(unit) and unit > 0.0):
         return 1.0
     return math.exp2(round(4.0 * math.log2(unit)) / 4.0)
-
-
-@native
-def _score_by_mean(y: Array, sums: Array, count: int, scores: Array) -> None:
-    """Score each event by the mean of the targets before it."""
-    for t in range(y.shape[0]):
-        for c in range(sums.shape[0]):
-            scores[t, c] = sums[c] / max(1, count)
-        if not math.isnan(y[t]):
-            count += 1
-            for c in range(sums.shape[0]):
-                sums[c] += target(y[t], c, sums.shape[0])
-
-
-@native
-def _mix(
-    each: Array, y: Array, regresses: bool, log_weights: Array, spread: Array, scores: Array
-) -> None:
-    """Average the scores of the candidates by their weights, and weigh them by the labels.
-
-    A candidate whose score is not finite has no weight from then on, unless it is the last.
-    """
-    candidates, events, outputs = each.shape
-    for t in range(events):
-        _drop_diverged(each[:, t], log_weights)
-        _average(each[:, t], log_weights, scores[t])
-        if math.isnan(y[t]):
-            continue
-        if regresses:
-            spread[0] += 1.0
-            gap = y[t] - spread[1]
-            spread[1] += gap / spread[0]
-            spread[2] += gap * (y[t] - spread[1])
-        for k in range(candidates):
-            if regresses:
-                cost = _share_of_variance(each[k, t, 0] - y[t], spread)
-            else:
-                cost = _mistake_and_loss(each[k, t], y[t])
-            log_weights[k] -= _BELIEF * cost
-
-
-@native
-def _drop_diverged(each: Array, log_weights: Array) -> None:
-    """Take the weight of candidates that are not finite, as long as another is there."""
-    alive = 0
-    for k in range(each.shape[0]):
-        alive += log_weights[k] > -math.inf
-    for k in range(each.shape[0]):
-        finite = True
-        for c in range(each.shape[1]):
-            finite = finite and math.isfinite(each[k, c])
-        if not finite and alive > 1 and log_weights[k] > -math.inf:
-            log_weights[k] = -math.inf
-            alive -= 1
-
-
-@native
-def _average(each: Array, log_weights: Array, score: Array) -> None:
-    """The mean of the candidates' scores by their weights."""
-    highest = log_weights[0]
-    for k in range(each.shape[0]):
-        highest = max(highest, log_weights[k])
-    total = 0.0
-    for c in range(score.shape[0]):
-        score[c] = 0.0
-    for k in range(each.shape[0]):
-        weight = exponential(log_weights[k] - highest)
-        if weight > 0.0:
-            total += weight
-            for c in range(score.shape[0]):
-                score[c] += weight * each[k, c]
-    for c in range(score.shape[0]):
-        score[c] /= total
-
-
-@native
-def _share_of_variance(error: float, spread: Array) -> float:
-    """A squared error in units of the labels' variance so far."""
-    if spread[2] <= 0.0:
-        return 0.0
-    return float(min(_ERROR_MAX, error * error * spread[0] / spread[2]))
-
-
-@native
-def _mistake_and_loss(scores: Array, y: float) -> float:
-    """1 for a mistake, and a share of the logistic loss of each output."""
-    loss, wrong = 0.0, False
-    for c in range(scores.shape[0]):
-        aim = target(y, c, scores.shape[0])
-        loss += min(_LOSS_MAX, loss_value(_LOGISTIC, scores[c], aim))
-        if scores.shape[0] == 1:
-            wrong = aim * scores[0] <= 0.0
-        elif aim < 0.0:
-            wrong = wrong or scores[c] > scores[int(y)]
-    return (1.0 if wrong else 0.0) + _LOSS_SHARE * loss

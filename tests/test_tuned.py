@@ -71,6 +71,9 @@ class Plain:
         for k, (learner, state) in enumerate(self.candidates):
             score = np.reshape(learner.step(state, [x], [y]), -1)
             self.beliefs[k] -= 0.2 * self.cost(score, y)
+        hopeful = np.flatnonzero(self.beliefs >= np.max(self.beliefs) - 20.0)
+        self.candidates = [self.candidates[k] for k in hopeful]
+        self.beliefs = self.beliefs[hopeful]
 
     def cost(self, score, y):
         if self.task.name == "regression":
@@ -161,6 +164,17 @@ def test_a_candidate_that_diverges_is_dropped():
     scores = learner.step(state, X, y)
     assert state.kept >= 1
     assert np.isfinite(scores[:12]).all()
+
+
+def test_a_candidate_that_is_hopelessly_behind_is_dropped():
+    """A wide kernel on rings is wrong half of the time, and the trial is not waited for."""
+    learner = make_learner("kogd", budget=50, bandwidth="auto", trial_events=10**6)
+    state = learner.init(2)
+    X, y = streams.rings(3000)
+    for begin in range(0, 3000, 100):
+        learner.step(state, X[begin : begin + 100], y[begin : begin + 100])
+        assert np.ptp(state.log_weights) <= 20.0
+    assert state.kept < 4
 
 
 def test_the_step_of_a_kernel_without_a_norm_follows_its_size():
