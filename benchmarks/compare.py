@@ -23,7 +23,7 @@ from okl_flow import Learner, make_learner
 from okl_flow.alignment import CANDIDATES, kernel_alignment
 from okl_flow.evaluation import Result, best, run, run_permutations
 from okl_flow.registry import REGISTRY
-from okl_flow.tuned import RATES, TUNABLE, WIDTHS
+from okl_flow.tuned import RATES, WIDTHS
 
 PAPERS_RATES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 QUADRATIC = ("square", "squared_hinge")
@@ -52,6 +52,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "nogd, logistic": ("nogd", {"loss": "logistic"}),
     "arow, diagonal": ("arow", {"covariance": "diagonal"}),
     "ons, budget 200": ("ons", {"budget": 200}),
+    "ons, forgetting auto": ("ons", {"forgetting": "auto"}),
+    "krls_ald, forgetting auto": ("krls_ald", {"forgetting": "auto"}),
 }
 """Learners that run once more with another setting."""
 
@@ -147,7 +149,7 @@ def line_of(title: str, stream: Stream) -> Line:
     name, own = VARIANTS.get(title, (title, {}))
     settings = {**base_settings(name, stream), **own}
     known = make_learner(name, **settings).describe()
-    tunable = [key for key in TUNABLE if key in known]
+    tunable = [key for key in ("bandwidth", "learning_rate") if key in known]
     automatic = {key: "auto" for key in tunable}
     auto = measured(stream, [make_learner(name, scale="standard", **settings, **automatic)])
     points: dict[str, Sequence[float]] = {}

@@ -27,8 +27,8 @@ def make_learner(learner: str, **settings: Any) -> Learner:
     """A learner by name, from names, numbers and words as a file or command line has them.
 
     Kernels, losses, tasks and maps are given by name, their parameters beside those of the
-    learner. A bandwidth or a learning rate may be "auto", and then `first_events`,
-    `trial_events` and `survivors` are those of `Tuned`; `scale` and `missing` are those of
+    learner. A bandwidth, a learning rate or a forgetting may be "auto", and then
+    `first_events`, `trial_events` and `survivors` are those of `Tuned`; `scale` and `missing` are those of
     `Scaled`.
 
     >>> make_learner("kogd", budget=50, kernel="polynomial", degree=3)

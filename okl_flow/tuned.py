@@ -1,7 +1,7 @@
-"""A bandwidth and a learning rate found while learning: several side by side, the best kept."""
+"""Parameters found while learning: several learners side by side, of which the best is kept."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, final
 
@@ -18,15 +18,17 @@ from okl_flow.parameters import changed, check, flat, parts_within, whole
 from okl_flow.state import Axes, State, allocate
 from okl_flow.tasks import Regression
 
-__all__ = ["AUTO", "TUNABLE", "Tuned", "TunedState"]
+__all__ = ["AUTO", "FORGETTINGS", "RATES", "TUNABLE", "WIDTHS", "Tuned", "TunedState"]
 
 AUTO = "auto"
-TUNABLE = ("bandwidth", "learning_rate")
+TUNABLE = ("bandwidth", "learning_rate", "forgetting")
 
 # Multiples of the learner's typical width, and of the step that the loss and the kernel allow. A
 # candidate is believed the less at the start, the further back its values stand.
 WIDTHS = (1.0, 0.5, 2.0, 4.0)
 RATES = (1.0, 0.3, 3.0, 0.1)
+FORGETTINGS = (1.0, 0.99, 0.9)
+_LISTS = {"bandwidth": WIDTHS, "learning_rate": RATES, "forgetting": FORGETTINGS}
 
 _TOGETHER = 250  # events between two looks for such
 _HALVED, _QUARTERED = 16, 4  # shares of the trial after which fewer candidates go on
@@ -57,26 +59,26 @@ class TunedState(State):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tuned(Learner):
-    """A learner that finds its bandwidth, its learning rate or both by itself.
+    """A learner that finds its bandwidth, its learning rate or its forgetting by itself.
 
     The first labelled events are held; until there are enough of them, scores are the mean of
     their targets. Then their median distance is taken, and candidates begin with multiples of
-    it as bandwidth, around the one that is typical of the learner, with four learning rates, or
-    with all 16 pairs. They learn the events held, then go on side by side; a score is the mean
-    of theirs, each by its weight, which falls exponentially with its mistakes and a quarter of
-    its logistic loss, or with its squared error. After a sixteenth of the trial half of them go
-    on, after a quarter a quarter, and in the end as many as are to survive; who is hopelessly
-    behind does not wait for it.
+    it as bandwidth, around the one that is typical of the learner, with four learning rates,
+    with a forgetting of 1, 0.99 and 0.9, or with all combinations. They learn the events held,
+    then go on side by side; a score is the mean of theirs, each by its weight, which falls
+    exponentially with its mistakes and a quarter of its logistic loss, or with its squared
+    error. After a sixteenth of the trial half of them go on, after a quarter a quarter, and in
+    the end as many as are to survive; who is hopelessly behind does not wait for it.
 
     Parameters:
         learner: the learner to be tuned; its own values of what is tuned play no part.
-        tunes: "bandwidth", "learning_rate" or both.
+        tunes: "bandwidth", "learning_rate", "forgetting", or several of them.
         first_events: labelled events that the median distance is taken of. At least 2.
         trial_events: labelled events after which only the survivors go on. At least 16.
         survivors: candidates that go on in the end, at most. At least 1.
 
-    Cost: time and memory of the survivors; during the trial those of up to 16 candidates, and
-    of `first_events` examples.
+    Cost: time and memory of the survivors; during the trial those of all candidates, and of
+    `first_events` examples.
 
     >>> from okl_flow import make_learner, streams
     >>> learner = make_learner("nogd", bandwidth="auto", learning_rate="auto")
@@ -87,7 +89,7 @@ class Tuned(Learner):
     """
 
     learner: Learner
-    tunes: tuple[str, ...] = TUNABLE
+    tunes: tuple[str, ...] = ("bandwidth", "learning_rate")
     first_events: int = whole(20, low=2)
     trial_events: int = whole(4000, low=16)
     survivors: int = whole(2, low=1)
@@ -193,8 +195,7 @@ class Tuned(Learner):
     @property
     def _grid(self) -> int:
         """Candidates at the start."""
-        widths = len(WIDTHS) if "bandwidth" in self.tunes else 1
-        return widths * (len(RATES) if "learning_rate" in self.tunes else 1)
+        return math.prod(len(_LISTS[name]) for name in self.tunes)
 
     def _placed(self, state: TunedState, place: int) -> Learner:
         """The learner at a place of a state's grid; it is made once for all states."""
@@ -207,17 +208,26 @@ class Tuned(Learner):
         """The learner at a place of the grid."""
         own = flat(self.learner)
         changes = {}
-        if "bandwidth" in self.tunes:
-            width = self.learner.typical_width * WIDTHS[place % len(WIDTHS)]
-            place //= len(WIDTHS)
-            narrowest, widest = own.get("bandwidth_min", 0.0), own.get("bandwidth_max", math.inf)
-            changes["bandwidth"] = min(max(width * unit_bandwidth, narrowest), widest)
-        if "learning_rate" in self.tunes:
-            shrinkage = own.get("regularization", 0.0)
-            most = _SHRINKAGE_MAX / shrinkage if shrinkage > 0.0 else math.inf
-            changes["learning_rate"] = min(RATES[place] * unit_rate, most)
+        for name, at in self._places_of(place):
+            if name == "bandwidth":
+                width = self.learner.typical_width * WIDTHS[at] * unit_bandwidth
+                narrowest, widest = own.get("bandwidth_min", 0.0), own.get("bandwidth_max", width)
+                changes[name] = min(max(width, narrowest), widest)
+            elif name == "learning_rate":
+                shrinkage = own.get("regularization", 0.0)
+                most = _SHRINKAGE_MAX / shrinkage if shrinkage > 0.0 else math.inf
+                changes[name] = min(RATES[at] * unit_rate, most)
+            else:
+                changes[name] = FORGETTINGS[at]
         made: Learner = changed(self.learner, changes)
         return made
+
+    def _places_of(self, place: int) -> Iterator[tuple[str, int]]:
+        """Where a place of the grid stands in the list of each parameter."""
+        for name in TUNABLE:
+            if name in self.tunes:
+                yield name, place % len(_LISTS[name])
+                place //= len(_LISTS[name])
 
     def _next_stop(self, learned: int) -> int:
         """The number of labelled events, beyond those learned, after which there is a change."""
@@ -249,9 +259,8 @@ class Tuned(Learner):
             state.unit_rate *= _QUADRATIC_RATE
         state.kept = self._grid
         state.places = np.arange(state.kept)
-        widths = len(WIDTHS) if "bandwidth" in self.tunes else state.kept
-        belief = state.places % widths + state.places // widths
-        state.log_weights = -BELIEF * belief.astype(np.float64)
+        behind = [sum(at for _, at in self._places_of(place)) for place in range(state.kept)]
+        state.log_weights = -BELIEF * np.array(behind, dtype=np.float64)
         state.candidates = [
             self._placed(state, place).init(state.dim, seed=state.seed)
             for place in range(state.kept)

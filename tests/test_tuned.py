@@ -1,9 +1,11 @@
+import itertools
+
 import numpy as np
 import pytest
 
 from okl_flow import make_learner, snapshot, streams
 from okl_flow.parameters import changed
-from okl_flow.tuned import RATES, WIDTHS, Tuned
+from okl_flow.tuned import FORGETTINGS, RATES, WIDTHS, Tuned
 from tests.conformance.cases import events_for
 
 DIM = 4
@@ -53,14 +55,20 @@ class Plain:
         unit = 2.0 ** (round(4.0 * np.log2(np.median(apart))) / 4.0)
         quadratic = self.tuned.describe().get("loss") in ("square", "squared_hinge")
         self.candidates, beliefs = [], []
-        for j, rate in enumerate(RATES if "learning_rate" in self.tuned.tunes else (None,)):
-            for i, width in enumerate(WIDTHS if "bandwidth" in self.tuned.tunes else (None,)):
-                changes = {} if width is None else {"bandwidth": 0.5 * width * unit}
-                if rate is not None:
-                    changes["learning_rate"] = rate * (0.25 if quadratic else 1.0)
-                learner = changed(self.tuned.learner, changes)
-                self.candidates.append((learner, learner.init(self.dim, seed=self.seed)))
-                beliefs.append(-0.2 * (i + j))
+        units = {
+            "bandwidth": self.tuned.learner.typical_width * unit,
+            "learning_rate": 0.25 if quadratic else 1.0,
+            "forgetting": 1.0,
+        }
+        lists = {"bandwidth": WIDTHS, "learning_rate": RATES, "forgetting": FORGETTINGS}
+        names = [name for name in reversed(lists) if name in self.tuned.tunes]
+        for point in itertools.product(*(enumerate(lists[name]) for name in names)):
+            changes = {
+                name: units[name] * value for name, (_, value) in zip(names, point, strict=True)
+            }
+            learner = changed(self.tuned.learner, changes)
+            self.candidates.append((learner, learner.init(self.dim, seed=self.seed)))
+            beliefs.append(-0.2 * sum(at for at, _ in point))
         self.beliefs = np.array(beliefs)
         self.grid = len(beliefs)
         for x, y in self.held:
@@ -113,12 +121,14 @@ class Plain:
         ("kogd", {"budget": 15, "learning_rate": 0.2}),
         ("kogd", {"budget": 15, "bandwidth": 0.3}),
         ("rbp", {"budget": 15}),
+        ("krls_ald", {"budget": 15, "forgetting": "auto"}),
+        ("arow", {"forgetting": "auto"}),
     ],
 )
 def test_it_is_the_plain_mixture(name, settings):
-    asked = {"bandwidth": "auto", "learning_rate": "auto", **SHORT, **settings}
-    if name == "rbp":
-        del asked["learning_rate"]
+    known = make_learner(name).describe()
+    found = {key: "auto" for key in ("bandwidth", "learning_rate") if key in known}
+    asked = {**found, **SHORT, **settings}
     learner = make_learner(name, **asked)
     X, y = events_for(learner.task.name, EVENTS, dim=DIM)
     state = learner.init(DIM, seed=3)
@@ -222,7 +232,7 @@ def test_what_cannot_be_found_is_refused():
         make_learner("kogd", trial_events=50)
     with pytest.raises(ValueError, match="first_events must be a whole number at least 2"):
         make_learner("kogd", bandwidth="auto", first_events=1)
-    with pytest.raises(ValueError, match="tunes must be of bandwidth, learning_rate"):
+    with pytest.raises(ValueError, match="tunes must be of bandwidth, learning_rate, forgetting"):
         Tuned(learner=make_learner("kogd"), tunes=("budget",))
 
 
