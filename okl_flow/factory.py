@@ -28,8 +28,8 @@ def make_learner(learner: str, **settings: Any) -> Learner:
 
     Kernels, losses, tasks and maps are given by name, their parameters beside those of the
     learner. A bandwidth, a learning rate or a forgetting may be "auto", and then
-    `first_events`, `trial_events` and `survivors` are those of `Tuned`; `scale` and `missing` are those of
-    `Scaled`.
+    `first_events`, `trial_events` and `survivors` are those of `Tuned`; `scale` and `missing`
+    are those of `Scaled`.
 
     >>> make_learner("kogd", budget=50, kernel="polynomial", degree=3)
     KOGD(budget=50, kernel=Polynomial(degree=3, offset=1.0), loss=Hinge(), ...)
