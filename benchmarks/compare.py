@@ -159,7 +159,9 @@ def line_of(title: str, stream: Stream) -> Line:
         typical = REGISTRY[name].learner.typical_width * median
         points["bandwidth"] = [width * typical for width in WIDTHS]
         few = slice(ALIGNED_ROWS)
-        alignments = kernel_alignment(stream.X[few], stream.y[few], CANDIDATES, centered=False)
+        alignments = kernel_alignment(
+            stream.X[few], stream.y[few], CANDIDATES, centered=False, task=peers.task_of(stream)
+        )
         aligned = float(CANDIDATES[int(np.argmax(alignments))])
         of_papers["bandwidth"] = [min(aligned, known.get("bandwidth_max", aligned))]
     if "learning_rate" in tunable:
