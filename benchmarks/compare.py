@@ -236,30 +236,26 @@ def summary(stream: Stream, ours: Sequence[Line], theirs: Sequence[Line]) -> lis
 
 def price_of_auto(found: dict[str, list[Line]], tasks: dict[str, Stream]) -> str:
     """What "auto" costs against the grid, and where it is worse than the constant answer."""
-    gaps, worse = [], []
+    gaps, worse, tuned = [], [], 0
     for name, lines in found.items():
         stream = tasks[name]
         for line in lines:
-            if not line.chosen:
+            if not line.chosen or stream.task == "regression":
                 continue
-            if stream.task != "regression":
-                gaps.append(line.auto[0] - line.grid[0])
-                if line.auto[0] > stream.majority + max(line.auto[1], 1e-9):
-                    worse.append(f"`{line.name}` on {name} ({line.auto[0]:.1f})")
-    text = (
+            tuned += 1
+            gaps.append(line.auto[0] - line.grid[0])
+            if line.auto[0] > stream.majority + line.auto[1]:
+                worse.append(f"`{line.name}` on {name} ({line.auto[0]:.1f} ± {line.auto[1]:.1f})")
+    if not gaps:
+        return "There is nothing to find."
+    listed = ", ".join(worse) or "nowhere"
+    return (
         f'Where there is a bandwidth or a learning rate to find, "auto" makes '
         f"{np.mean(gaps):+.2f} points of mistakes against the best of the grid on average "
-        f"(median {np.median(gaps):+.2f}, at most {max(gaps):+.2f}, {len(gaps)} pairs of a learner "
-        "and a file). "
+        f"(median {np.median(gaps):+.2f}, from {min(gaps):+.2f} to {max(gaps):+.2f}, {tuned} pairs "
+        f"of a learner and a file). Worse than the constant answer by more than a deviation: "
+        f"{listed}."
     )
-    if worse:
-        return (
-            text
-            + "Worse than the constant answer by more than a deviation: "
-            + ", ".join(worse)
-            + "."
-        )
-    return text + "It is nowhere worse than the constant answer by more than a deviation."
 
 
 def draw(found: dict[str, list[Line]], theirs: dict[str, list[Line]], path: Path) -> None:

@@ -37,9 +37,10 @@ def mix(
     """Average the scores of the candidates by their weights, and weigh them by the labels.
 
     A candidate whose score is not finite has no weight from then on, unless it is the last; nor
-    has one that is too far behind.
+    has one that is too far behind another one. The last of all scores is the constant answer,
+    for which nobody is dropped.
     """
-    candidates, events, outputs = each.shape
+    candidates, events, _outputs = each.shape
     for t in range(events):
         _drop_diverged(each[:, t], log_weights)
         _average(each[:, t], log_weights, scores[t])
@@ -56,7 +57,7 @@ def mix(
             else:
                 cost = _mistake_and_loss(each[k, t], y[t])
             log_weights[k] -= BELIEF * cost
-        highest = np.max(log_weights)
+        highest = np.max(log_weights[:-1])
         for k in range(candidates):
             if log_weights[k] < highest - _BEHIND_MAX:
                 log_weights[k] = -math.inf

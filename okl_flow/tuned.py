@@ -43,8 +43,8 @@ class TunedState(State):
 
     rows: Annotated[Array, Axes("dim", "size")]  # examples held at the start, one per column
     labels: Annotated[Array, Axes("size")]
-    sums: Annotated[Array, Axes("outputs")]  # of the targets held
-    log_weights: Annotated[Array, Axes("kept")]  # how far each candidate is believed
+    sums: Annotated[Array, Axes("outputs")]  # of the targets so far
+    log_weights: Annotated[Array, Axes("answers")]  # belief in each candidate, then in their mean
     places: Annotated[NDArray[np.int64], Axes("kept", scalar_type=np.int64)]  # in the grid
     spread: Annotated[Array, Axes(3)]  # labels counted, their mean, summed squared distances
     seed: int  # for the candidates
@@ -62,10 +62,10 @@ class Tuned(Learner):
     """A learner that finds its bandwidth, its learning rate or its forgetting by itself.
 
     The first labelled events are held; until there are enough of them, scores are the mean of
-    their targets. Then their median distance is taken, and candidates begin with multiples of
-    it as bandwidth, around the one that is typical of the learner, with four learning rates,
-    with a forgetting of 1, 0.99 and 0.9, or with all combinations. They learn the events held,
-    then go on side by side; a score is the mean of theirs, each by its weight, which falls
+    their targets, an answer that stays in the running. Then their median distance is taken, and
+    candidates begin with multiples of it as bandwidth, around the one that is typical of the
+    learner, with four learning rates, with a forgetting of 1, 0.99 and 0.9, or with all
+    combinations. They learn the events held, then go on side by side; a score is the mean of theirs, each by its weight, which falls
     exponentially with its mistakes and a quarter of its logistic loss, or with its squared
     error. After a sixteenth of the trial half of them go on, after a quarter a quarter, and in
     the end as many as are to survive; who is hopelessly behind does not wait for it.
@@ -134,9 +134,12 @@ class Tuned(Learner):
         features = checked_features(state, X)
         scores = np.empty((features.shape[0], self.task.outputs))
         if state.kept == 0:
-            scores[:] = state.sums / max(1, state.size)
+            scores[:] = state.sums / max(1, state.learned)
             return shaped(self.task, scores)
-        each = self._each(state, lambda learner, inner: learner.score(inner, features))
+        each = self._each(
+            state, lambda learner, inner: learner.score(inner, features), len(features)
+        )
+        each[-1] = state.sums / max(1, state.learned)
         unlabelled = np.full(features.shape[0], math.nan)
         mix(each, unlabelled, self._regresses, state.log_weights.copy(), state.spread, scores)
         return shaped(self.task, scores)
@@ -167,7 +170,7 @@ class Tuned(Learner):
 
     def chosen(self, state: TunedState) -> list[dict[str, float]]:
         """The values that the candidates still there have, the most believed first."""
-        order = np.argsort(-state.log_weights, kind="stable")
+        order = np.argsort(-state.log_weights[: state.kept], kind="stable")
         settings = [flat(self._placed(state, state.places[at])) for at in order]
         return [{name: own[name] for name in self.tunes} for own in settings]
 
@@ -238,7 +241,7 @@ class Tuned(Learner):
     def _hold(self, state: TunedState, X: Array, y: Array, scores: Array) -> None:
         """Score by the mean of the targets, and hold the events that have labels."""
         labelled = ~np.isnan(y)
-        score_by_mean(y, state.sums, state.size, scores)
+        score_by_mean(y, state.sums, state.learned, scores)
         state.rows = np.concatenate([state.rows, X[labelled].T], axis=1)
         state.labels = np.concatenate([state.labels, y[labelled]])
         state.size = state.labels.size
@@ -260,29 +263,32 @@ class Tuned(Learner):
         state.kept = self._grid
         state.places = np.arange(state.kept)
         behind = [sum(at for _, at in self._places_of(place)) for place in range(state.kept)]
-        state.log_weights = -BELIEF * np.array(behind, dtype=np.float64)
+        state.log_weights = -BELIEF * np.array([*behind, 0], dtype=np.float64)
         state.candidates = [
             self._placed(state, place).init(state.dim, seed=state.seed)
             for place in range(state.kept)
         ]
-        self._learn(state, X, y, np.empty((y.size, self.task.outputs)))
-        state.rows, state.labels = np.zeros((state.dim, 0)), np.zeros(0)
         state.sums[:] = 0.0
+        state.learned = 0
+        self._learn(state, X, y, np.empty((y.size, self.task.outputs)))
+        state.learned = y.size
+        state.rows, state.labels = np.zeros((state.dim, 0)), np.zeros(0)
         state.size = 0
 
     def _learn(self, state: TunedState, X: Array, y: Array, scores: Array) -> None:
         """Let the candidates learn the events, and weigh them by how they did."""
-        each = self._each(state, lambda learner, inner: learner.step(inner, X, y))
+        each = self._each(state, lambda learner, inner: learner.step(inner, X, y), len(X))
+        score_by_mean(y, state.sums, state.learned, each[-1])
         mix(each, y, self._regresses, state.log_weights, state.spread, scores)
 
-    def _each(self, state: TunedState, ask: Callable[[Learner, State], Array]) -> Array:
-        """The answers of all candidates, by candidate, event and output."""
-        return np.stack(
-            [
-                ask(self._placed(state, place), inner)
-                for place, inner in zip(state.places, state.candidates, strict=True)
-            ]
-        ).reshape(state.kept, -1, self.task.outputs)
+    def _each(
+        self, state: TunedState, ask: Callable[[Learner, State], Array], events: int
+    ) -> Array:
+        """The answers by candidate, event and output, with room behind for the constant one."""
+        each = np.empty((state.kept + 1, events, self.task.outputs))
+        for k, (place, inner) in enumerate(zip(state.places, state.candidates, strict=True)):
+            each[k] = ask(self._placed(state, place), inner).reshape(events, -1)
+        return each
 
     def _thin_out(self, state: TunedState) -> None:
         """Keep as many candidates as the trial has got to, and none that has diverged."""
@@ -294,12 +300,12 @@ class Tuned(Learner):
         elif state.learned >= self.trial_events // _HALVED:
             share = 2
         most = max(self.survivors, self._grid // share)
-        alive = int(np.isfinite(state.log_weights).sum())
-        most = min(most, max(1, alive))
+        beliefs = state.log_weights[: state.kept]
+        most = min(most, max(1, int(np.isfinite(beliefs).sum())))
         if state.kept > most:
-            best = np.sort(np.argsort(-state.log_weights, kind="stable")[:most])
+            best = np.sort(np.argsort(-beliefs, kind="stable")[:most])
             state.candidates = [state.candidates[at] for at in best]
-            state.log_weights = state.log_weights[best]
+            state.log_weights = np.append(beliefs[best], state.log_weights[-1])
             state.places = state.places[best]
             state.kept = most
 

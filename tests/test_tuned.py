@@ -30,14 +30,21 @@ class Plain:
         self.tuned, self.dim, self.seed = tuned, dim, seed
         self.task = tuned.task
         self.held, self.candidates, self.learned, self.labels = [], None, 0, []
+        self.constant = 0.0
 
     def score(self, x):
         if self.candidates is None:
-            targets = [targets_of(y, self.task) for _, y in self.held]
-            return np.mean(targets, axis=0) if targets else np.zeros(self.task.outputs)
-        scores = np.array([learner.score(state, [x])[0] for learner, state in self.candidates])
-        weights = np.exp(self.beliefs - np.max(self.beliefs))
-        return np.average(scores.reshape(len(scores), -1), axis=0, weights=weights)
+            return self.mean([y for _, y in self.held])
+        scores = [
+            np.reshape(learner.score(state, [x])[0], -1) for learner, state in self.candidates
+        ]
+        beliefs = np.append(self.beliefs, self.constant)
+        weights = np.exp(beliefs - np.max(beliefs))
+        return np.average([*scores, self.mean(self.labels)], axis=0, weights=weights)
+
+    def mean(self, labels):
+        targets = [targets_of(y, self.task) for y in labels]
+        return np.mean(targets, axis=0) if targets else np.zeros(self.task.outputs)
 
     def learn(self, x, y):
         self.learned += 1
@@ -75,10 +82,14 @@ class Plain:
             self.learn_with_all(x, y)
 
     def learn_with_all(self, x, y):
+        before = self.mean(self.labels)
         self.labels.append(y)
+        self.constant -= 0.2 * self.cost(before, y)
         for k, (learner, state) in enumerate(self.candidates):
             score = np.reshape(learner.step(state, [x], [y]), -1)
             self.beliefs[k] -= 0.2 * self.cost(score, y)
+        if self.constant < np.max(self.beliefs) - 20.0:
+            self.constant = -np.inf
         hopeful = np.flatnonzero(self.beliefs >= np.max(self.beliefs) - 20.0)
         self.candidates = [self.candidates[k] for k in hopeful]
         self.beliefs = self.beliefs[hopeful]
@@ -183,8 +194,19 @@ def test_a_candidate_that_is_hopelessly_behind_is_dropped():
     X, y = streams.rings(3000)
     for begin in range(0, 3000, 100):
         learner.step(state, X[begin : begin + 100], y[begin : begin + 100])
-        assert np.ptp(state.log_weights) <= 20.0
+        assert np.ptp(state.log_weights[:-1]) <= 20.0
     assert state.kept < 4
+
+
+def test_what_cannot_learn_is_no_worse_than_the_constant_answer():
+    generator = np.random.default_rng(0)
+    X, y = generator.standard_normal((4000, 3)), np.where(generator.random(4000) < 0.2, 1.0, -1.0)
+    rates = {}
+    for bandwidth in (1.0, "auto"):
+        learner = make_learner("projectron", budget=30, bandwidth=bandwidth)
+        rates[bandwidth] = np.mean(learner.step(learner.init(3), X, y) * y <= 0.0)
+    assert rates[1.0] > 0.3
+    assert rates["auto"] <= np.mean(y > 0.0) + 0.01
 
 
 def test_the_step_of_a_kernel_without_a_norm_follows_its_size():
