@@ -65,10 +65,11 @@ class Tuned(Learner):
     their targets, an answer that stays in the running. Then their median distance is taken, and
     candidates begin with multiples of it as bandwidth, around the one that is typical of the
     learner, with four learning rates, with a forgetting of 1, 0.99 and 0.9, or with all
-    combinations. They learn the events held, then go on side by side; a score is the mean of theirs, each by its weight, which falls
-    exponentially with its mistakes and a quarter of its logistic loss, or with its squared
-    error. After a sixteenth of the trial half of them go on, after a quarter a quarter, and in
-    the end as many as are to survive; who is hopelessly behind does not wait for it.
+    combinations. They learn the events held, then go on side by side; a score is the mean of
+    theirs, each by its weight, which falls exponentially with its mistakes and a quarter of its
+    logistic loss, or with its squared error. After a sixteenth of the trial half of them go on,
+    after a quarter a quarter, and in the end as many as are to survive; who is hopelessly
+    behind does not wait for it.
 
     Parameters:
         learner: the learner to be tuned; its own values of what is tuned play no part.
