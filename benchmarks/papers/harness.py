@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +210,11 @@ def show(sections: Sections) -> None:
 
 
 def page(benchmarks: Mapping[str, Sections], target: Path) -> None:
-    """Run benchmarks, those named on the command line or all, and write their page."""
+    """Run benchmarks, those named on the command line or all, and put their tables on the page.
+
+    Each table says when it was measured, and of what commit; those of benchmarks that are not run
+    stay as they are.
+    """
     parser = argparse.ArgumentParser(description="The tables and figures of the papers.")
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(benchmarks)}")
     options = _parsed(parser)
@@ -218,16 +222,23 @@ def page(benchmarks: Mapping[str, Sections], target: Path) -> None:
     unknown = [name for name in names if name not in benchmarks]
     if unknown:
         raise SystemExit(f"there is no benchmark {unknown[0]!r}; known: {', '.join(benchmarks)}")
-    written = [f"# The papers' tables and figures\n\n{circumstances()}\n"]
+    everything = len(names) == len(benchmarks)
+    kept = {} if everything or not target.exists() else _tables(target.read_text())
     for name in names:
         begin = time.perf_counter()
         for section in benchmarks[name](options):
             print(section, flush=True)
-            written.append(str(section))
+            measured = replace(section, text=f"{circumstances()}\n\n{section.text}")
+            kept[section.title] = str(measured)
         print(f"({name}: {time.perf_counter() - begin:.0f} s)\n", flush=True)
-    if len(names) == len(benchmarks):
-        target.write_text("\n".join(written))
-        print(f"written to {target.relative_to(Path.cwd())}")
+    target.write_text("\n".join(["# The papers' tables and figures\n", *kept.values()]))
+    print(f"written to {target.relative_to(Path.cwd())}")
+
+
+def _tables(text: str) -> dict[str, str]:
+    """The tables of a page, by title."""
+    parts = text.split("\n## ")[1:]
+    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
 
 
 def _parsed(parser: argparse.ArgumentParser) -> Options:
