@@ -104,20 +104,18 @@ class Scaled(Learner):
         """Scores of the events, one per row of X."""
         features = checked_features(state, X, may_miss=self.missing == "mean")
         scaled = np.empty_like(features)
-        refused = _scale_rows(features, self._code, False, scaled, *_statistics(state))
-        _refuse(features, refused)
+        known = _copied(state)
+        _refuse(features, _scale_rows(features, self._code, False, scaled, *known))
         scores = self.learner.score(state.inner, scaled).reshape(len(features), -1)
         if isinstance(self.task, Regression):
-            center, width = _label_scale(self._code, *_statistics(state))
+            center, width = _label_scale(self._code, *known)
             scores = center + width * scores
         return shaped(self.task, scores)
 
     def step(self, state: ScaledState, X: ArrayLike, y: ArrayLike) -> Array:
         """Score each event, then learn from its label."""
         features, labels = checked_events(self.task, state, X, y, may_miss=self.missing == "mean")
-        held = _statistics(state)
-        counts, means, squares, lows, highs = (values.copy() for values in held)
-        known = (counts, means, squares, lows, highs)  # which take effect if all goes well
+        known = _copied(state)
         scaled = np.empty_like(features)
         _refuse(features, _scale_rows(features, self._code, True, scaled, *known))
         if isinstance(self.task, Regression):
@@ -127,8 +125,8 @@ class Scaled(Learner):
             scores = centers + widths * self.learner.step(state.inner, scaled, targets)
         else:
             scores = self.learner.step(state.inner, scaled, labels)
-        for values, changed in zip(held, known, strict=True):
-            values[:] = changed
+        # All has gone well, so what the events have changed takes effect.
+        state.counts, state.means, state.squares, state.lows, state.highs = known
         state.missing += int(np.isnan(features).sum()) if self.missing == "mean" else 0
         state.seen += features.shape[0]
         return scores
@@ -154,8 +152,15 @@ class Scaled(Learner):
         return SCALES.index(self.scale)
 
 
-def _statistics(state: ScaledState) -> Statistics:
-    return state.counts, state.means, state.squares, state.lows, state.highs
+def _copied(state: ScaledState) -> Statistics:
+    """Copies of the statistics, which a loop may change, and may be compiled to change."""
+    return (
+        state.counts.copy(),
+        state.means.copy(),
+        state.squares.copy(),
+        state.lows.copy(),
+        state.highs.copy(),
+    )
 
 
 def _refuse(X: Array, position: int) -> None:

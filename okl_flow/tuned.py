@@ -142,7 +142,8 @@ class Tuned(Learner):
         )
         each[-1] = state.sums / max(1, state.learned)
         unlabelled = np.full(features.shape[0], math.nan)
-        mix(each, unlabelled, self._regresses, state.log_weights.copy(), state.spread, scores)
+        beliefs, spread = state.log_weights.copy(), state.spread.copy()
+        mix(each, unlabelled, self._regresses, beliefs, spread, scores)
         return shaped(self.task, scores)
 
     def step(self, state: TunedState, X: ArrayLike, y: ArrayLike) -> Array:

@@ -18,12 +18,12 @@ __all__ = ["has_probabilities", "probabilities", "why_none"]
 
 def has_probabilities(learner: Learner) -> bool:
     """Whether a classifier's scores stand for probabilities."""
-    return isinstance(getattr(learner, "loss", None), Logistic | Square | SquaredHinge)
+    return isinstance(getattr(learner.innermost, "loss", None), Logistic | Square | SquaredHinge)
 
 
 def why_none(learner: Learner) -> str:
     """Why there are no probabilities, and what would give them."""
-    loss = getattr(learner, "loss", None)
+    loss = getattr(learner.innermost, "loss", None)
     reason = "no loss" if loss is None else f"the loss {loss.name}"
     return (
         f"{learner.name} has {reason}, under which a score is no probability; "
@@ -37,7 +37,7 @@ def probabilities(learner: Learner, scores: Array) -> Array:
     With several classes each score speaks of one class against the rest, and the probabilities
     are scaled to add up to 1; where all are 0, they are equal.
     """
-    logistic = isinstance(getattr(learner, "loss", None), Logistic)
+    logistic = isinstance(getattr(learner.innermost, "loss", None), Logistic)
     share: Array = expit(scores) if logistic else np.clip((1.0 + scores) / 2.0, 0.0, 1.0)
     if scores.ndim == 1:
         return np.column_stack([1.0 - share, share])

@@ -16,6 +16,7 @@ from okl_flow.adapters.probability import probabilities
 LOGISTIC = {"loss": "logistic"}
 MULTICLASS = {"task": "multiclass", "classes": 7}
 REGRESSION = {"task": "regression"}
+AUTO = {"scale": "standard", "bandwidth": "auto", "learning_rate": "auto"}
 MODELS = {
     "kogd": River(make_learner("kogd", budget=20, **LOGISTIC)),
     "kogd-hashed": River(make_learner("kogd", budget=20, **LOGISTIC), dim=5),
@@ -27,6 +28,10 @@ MODELS = {
     "rbp-multiclass": River(make_learner("rbp", budget=20, **MULTICLASS), seed=None),
     "passive_aggressive": River(make_learner("passive_aggressive")),
     "passive_aggressive-regression": River(make_learner("passive_aggressive", **REGRESSION)),
+    "ons": River(make_learner("ons", budget=20), seed=None),
+    "arow-multiclass": River(make_learner("arow", **MULTICLASS)),
+    "tuned": River(make_learner("fogd", feature_count=20, **LOGISTIC, **AUTO)),
+    "tuned-regression": River(make_learner("kogd", budget=20, **REGRESSION, **AUTO), dim=5),
     "oks_sil": River(make_learner("oks_sil", budget=20, loss="square"), seed=None),
     **{
         f"{kind.__name__}-{number}": kind(**params)

@@ -24,11 +24,14 @@ MODELS = [
     SklearnClassifier("projectron"),
     SklearnClassifier("passive_aggressive", passes=2),
     SklearnClassifier("oks_sil"),
+    SklearnClassifier("ons", settings={"budget": 30}),
+    SklearnClassifier("nogd", settings={"scale": "standard", "bandwidth": "auto"}),
     SklearnClassifier("forgetron"),  # of two classes only
     SklearnRegressor("nogd", settings=SMOOTH, passes=5),
     SklearnRegressor("kogd", settings={"budget": 100, **SMOOTH}, passes=5),
     SklearnRegressor("fogd", settings=SMOOTH, passes=5),
     SklearnRegressor("passive_aggressive"),
+    SklearnRegressor("krls_ald", settings={"scale": "standard", "bandwidth": "auto"}, passes=2),
     SklearnRegressor("oks_sil"),
 ]
 # Scikit-learn skips these itself: they need pandas, and a variable set before scipy is imported.
