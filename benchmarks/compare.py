@@ -51,7 +51,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "fogd, logistic": ("fogd", {"loss": "logistic"}),
     "nogd, logistic": ("nogd", {"loss": "logistic"}),
     "arow, diagonal": ("arow", {"covariance": "diagonal"}),
-    "ons, budget 200": ("ons", {"budget": 200}),
+    "ons, budget 400": ("ons", {"budget": 400}),
     "ons, forgetting auto": ("ons", {"forgetting": "auto"}),
     "krls_ald, forgetting auto": ("krls_ald", {"forgetting": "auto"}),
 }
@@ -258,35 +258,52 @@ def price_of_auto(found: dict[str, list[Line]], tasks: dict[str, Stream]) -> str
     )
 
 
+def front(times: Sequence[float], errors: Sequence[float]) -> list[int]:
+    """The points that no other one beats in both time and error, fastest first."""
+    order = sorted(range(len(times)), key=lambda at: (times[at], errors[at]))
+    found: list[int] = []
+    for at in order:
+        if not found or errors[at] < errors[found[-1]]:
+            found.append(at)
+    return found
+
+
 def draw(found: dict[str, list[Line]], theirs: dict[str, list[Line]], path: Path) -> None:
     """Error against time per event, a panel per file, both axes logarithmic."""
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import ScalarFormatter  # noqa: PLC0415
 
     columns = min(4, len(found))
     height = -(-len(found) // columns)
-    figure = Figure(figsize=(4.2 * columns, 3.6 * height), layout="constrained")
+    figure = Figure(figsize=(4.6 * columns, 3.8 * height), layout="constrained")
     for at, name in enumerate(found):
         axes = figure.add_subplot(height, columns, at + 1)
         for lines, color, marker, label in (
-            (theirs.get(name, []), "#b3541e", "s", "peers, best of their grid"),
             (found[name], "#1f5fa8", "o", "okl_flow, auto"),
+            (theirs[name], "#b3541e", "s", "peers, best of their grid"),
         ):
-            errors = [line.grid[0] if lines is not found[name] else line.auto[0] for line in lines]
+            errors = [line.auto[0] if lines is found[name] else line.grid[0] for line in lines]
             times = [line.microseconds for line in lines]
             axes.scatter(times, errors, s=16, c=color, marker=marker, label=label)
-            best_ones = np.argsort(errors)[:3]
+            best_ones = front(times, errors)
+            axes.plot(
+                [times[one] for one in best_ones], [errors[one] for one in best_ones], c=color,
+                lw=0.7,
+            )  # fmt: skip
             for one in best_ones:
                 axes.annotate(
-                    lines[one].name, (times[one], errors[one]), fontsize=7, color=color,
-                    xytext=(3, 3), textcoords="offset points",
+                    lines[one].name, (times[one], errors[one]), fontsize=6, color=color,
+                    xytext=(4, 3), textcoords="offset points", rotation=20,
                 )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
+        for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            axis(ScalarFormatter())
+        axes.tick_params(which="both", labelsize=7)
         axes.set_title(name, fontsize=10)
-        axes.set_xlabel("µs per event")
-        axes.set_ylabel("error")
-        if at == 0:
-            axes.legend(fontsize=7)
+        axes.set_xlabel("µs per event", fontsize=8)
+        axes.set_ylabel("error", fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     figure.savefig(path, dpi=110)
 
 

@@ -85,8 +85,8 @@ class ProjKA(Learner):
     >>> state = learner.init(dim=1)
     >>> learner.step(state, [[0.0], [1.0], [0.1], [0.9], [0.5]], [1, -1, 1, -1, -1]).round(3)
     array([ 0.   ,  0.992,  0.006, -0.006,  0.   ])
-    >>> state.bandwidth
-    0.5
+    >>> round(state.bandwidth, 3)
+    0.177
     """
 
     name: ClassVar[str] = "proj_ka"
