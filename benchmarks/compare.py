@@ -9,6 +9,7 @@ at the best of a grid. The peers' errors come from `benchmarks/results/peers.csv
 
 import argparse
 import csv
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,18 +200,16 @@ def peer_lines(stream: Stream, runs: Sequence[dict[str, str]]) -> Iterator[Line]
             setting: np.array(found) for (peer, setting), found in errors.items() if peer == name
         }
         chosen = min(own, key=lambda setting: own[setting].mean())
-        [peer] = [
-            peer
-            for peer in peers.peers(task, stream.X.shape[1])
-            if (peer.name, peer.setting) == (name, chosen)
-        ]
-        got = peers.run_peer(peer, stream.X[few], stream.y[few], task)
+        time = math.nan  # of a peer that is not installed here
+        for peer in peers.peers(task, stream.X.shape[1]):
+            if (peer.name, peer.setting) == (name, chosen):
+                time = peers.run_peer(peer, stream.X[few], stream.y[few], task).microseconds
         pairs = [
             (float(found.mean()), float(found.std(ddof=1)) if found.size > 1 else 0.0)
             for found in (own["default"], own[chosen])
         ]
         size = sizes[name, chosen]
-        yield Line(name, None, *pairs, chosen, got.microseconds, size)
+        yield Line(name, None, *pairs, chosen, time, size)
 
 
 def summary(stream: Stream, ours: Sequence[Line], theirs: Sequence[Line]) -> list[str]:

@@ -102,7 +102,7 @@ def test_a_run_writes_its_lines(tmp_path, monkeypatch, capsys):
         for x, label in zip(X, y, strict=True)
     ]
     (tmp_path / "few.libsvm").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr(module, "FILES", {"few": ("few.libsvm", "binary", 2)})
+    monkeypatch.setattr(module, "PERMUTATIONS", 2)
     out = tmp_path / "out.csv"
     asked = ["peers", "--data", str(tmp_path), "--out", str(out), "--files", "few"]
     monkeypatch.setattr(sys, "argv", [*asked, "--peers", "river_linear"])
@@ -111,7 +111,7 @@ def test_a_run_writes_its_lines(tmp_path, monkeypatch, capsys):
     module.main()
     assert out.read_text() == once  # what is there is not run again
     head, *rows = out.read_text().splitlines()
-    assert head == "file,peer,setting,permutation,error,us,bytes"
+    assert head == "file,peer,setting,permutation,error,bytes"
     assert [row.split(",")[:4] for row in rows[:3]] == [
         ["few", "river_linear", "default", "0"],
         ["few", "river_linear", "default", "1"],
