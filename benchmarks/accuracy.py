@@ -45,7 +45,7 @@ GRID = (
     "arow.regularization=0.1,1,10,100",
     "ons.regularization=0.001,0.01,0.1,1",
 )
-PLAIN_TOO_SLOW = ("nolana", "sketched_kons")
+PLAIN_TOO_SLOW = ("nolana", "sketched_kons", "ons", "pros_n_kons", "krls_ald")
 # Figures of plain versions in a trial before this project, best of a small grid.
 TRIAL = {"nogd": (22.0, 10.9, 27.9), "fogd": (21.6, 11.7, 27.3), "bpa_s": (22.8, 13.2, 28.8),
          "kogd": (23.9, 17.6, 29.9)}  # fmt: skip
