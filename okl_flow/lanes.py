@@ -19,7 +19,6 @@ __all__ = [
     "as_bits",
     "as_float",
     "lane_sums",
-    "line_steps",
     "line_sums",
     "tile_products",
 ]
@@ -155,60 +154,6 @@ def line_sums(count: int) -> Any:
         return types.void(lines, whole, whole, x, out, whole), generate
 
     return fill_sums
-
-
-def line_steps(count: int) -> Any:
-    """An operation that changes `count` lines, one after the other, and what runs along with them.
-
-    The operation takes (lines, begin, length, rounds, factors, steps, place, running). Lines
-    follow each other from `begin` on, `length` numbers from one to the next. For e < count in
-    turn and i below `rounds` times eight, with the line and the running numbers as they were
-    before: line e[i] += factors[place + e] * running[i], running[i] += steps[place + e] * line
-    e[i].
-    """
-
-    @_operation
-    def take_steps(
-        _context: Any,
-        lines: Any,
-        _begin: Any,
-        _length: Any,
-        _rounds: Any,
-        factors: Any,
-        steps: Any,
-        _place: Any,
-        running: Any,
-    ) -> Any:
-        _check(1, lines=lines, factors=factors, steps=steps, running=running)
-        whole = types.int64
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            held, *scalars, along = (
-                context.make_array(signature.args[k])(context, builder, arguments[k]).data
-                for k in (0, 4, 5, 7)
-            )
-            begin, length, rounds, place = (arguments[k] for k in (1, 2, 3, 6))
-            addresses = _addresses(builder, held, begin, length, count)
-            places = [builder.add(place, place.type(e)) for e in range(count)]
-            own_factors, own_steps = (
-                [_everywhere(builder, builder.load(builder.gep(data, [e]))) for e in places]
-                for data in scalars
-            )
-            runs = _vectors(builder, along, _INDEX(0))
-            with cgutils.for_range(builder, rounds) as loop:
-                run = _load(builder, runs, loop.index)
-                for address, factor, step in zip(addresses, own_factors, own_steps, strict=True):
-                    to = builder.gep(address, [loop.index])
-                    before = builder.load(to, align=_FLOAT_ALIGNMENT)
-                    after = builder.fadd(before, builder.fmul(factor, run))
-                    builder.store(after, to, align=_FLOAT_ALIGNMENT)
-                    run = builder.fadd(run, builder.fmul(step, before))
-                builder.store(run, builder.gep(runs, [loop.index]), align=_FLOAT_ALIGNMENT)
-            return context.get_dummy_value()
-
-        return types.void(lines, whole, whole, whole, factors, steps, whole, running), generate
-
-    return take_steps
 
 
 def tile_products(line_count: int, vector_count: int) -> Any:

@@ -279,3 +279,10 @@ class Followers:
         if moves or self.owner.counting == "examples":
             self.counts[q] = min(n + 1, memory)
         return (q, (n * self.landmarks[q] + x) / (n + 1)) if moves else (None, None)
+
+
+def given_back(number, size, forgetting):
+    """The features that get their prior back at event `number`, each after 1 / (1 - forgetting)."""
+    share = size * (1.0 - forgetting)
+    turns = range(int((number - 1) * share) + 1, int(number * share) + 1)
+    return [turn % size for turn in turns]

@@ -1,11 +1,14 @@
 """The factored inverse of a curvature, against numpy."""
 
+import math
+
 import numpy as np
 import pytest
 
 from okl_flow.curvature import (
     carried_over,
     curvature_entries,
+    drop_last_feature,
     fade,
     fresh_curvature,
     padded,
@@ -13,6 +16,7 @@ from okl_flow.curvature import (
     spread_along,
     take_in,
     triangle_of,
+    turn_features,
 )
 
 SIZES = (1, 2, 7, 8, 9, 16, 21, 40)
@@ -25,25 +29,21 @@ class Curvature:
         self.size = size
         self.triangle, self.variances = fresh_curvature(size, alpha)
         self.turned, self.gain = np.full((2, padded(size)), 7.0)
-        self.scratch = np.full((2, padded(size)), 7.0)
 
     def add(self, x, weight):
         """Let the curvature grow by weight * x x'. Returns x' P x and P x of before."""
         filled = np.zeros(padded(self.size))
         filled[: self.size] = x
         spread = spread_along(self.triangle, self.variances, self.size, filled, self.turned)
-        take_in(
-            self.triangle, self.variances, self.size, self.turned, 1.0 / weight, self.scratch,
-            self.gain,
-        )  # fmt: skip
+        take_in(self.triangle, self.variances, self.size, self.turned, 1.0 / weight, self.gain)
         return spread, self.gain[: self.size].copy()
 
-    def refresh(self, forgetting, alpha, number, weights=None):
+    def refresh(self, forgetting, alpha, number, most=1.0, weights=None):
         weights = np.zeros((1, self.size)) if weights is None else weights
         fade(self.variances, self.size, forgetting)
         refresh(
-            self.triangle, self.variances, self.size, forgetting, alpha, number, self.turned,
-            self.scratch, self.gain, weights,
+            self.triangle, self.variances, self.size, forgetting, alpha, number, most,
+            self.turned, self.gain, weights,
         )  # fmt: skip
 
     def inverse(self):
@@ -93,15 +93,18 @@ def test_a_new_feature_is_a_column_of_zeros():
     np.testing.assert_allclose(larger.add(x, 1.0)[1], np.linalg.solve(bordered, x), rtol=1e-11)
 
 
-@pytest.mark.parametrize(("size", "forgetting"), [(5, 0.99), (21, 0.97), (40, 0.9), (9, 0.999)])
-def test_forgetting_with_what_is_given_back(size, forgetting):
+@pytest.mark.parametrize("most", [1.0, 1.7, math.inf])
+@pytest.mark.parametrize(
+    ("size", "forgetting"), [(5, 0.99), (21, 0.97), (40, 0.9), (9, 0.999), (9, 0.3)]
+)
+def test_forgetting_with_what_is_given_back(size, forgetting, most):
     alpha = 0.5
     held, A, generator = grown(size, alpha)
-    share = min(1.0, size * (1.0 - forgetting))
+    share = min(most, size * (1.0 - forgetting))
     given = np.zeros(size)
     for number in range(1, 2001):
         x = generator.standard_normal(size)
-        held.refresh(forgetting, alpha, number)
+        held.refresh(forgetting, alpha, number, most)
         held.add(x, 1.0)
         A = forgetting * A
         for turn in range(int((number - 1) * share) + 1, int(number * share) + 1):
@@ -113,12 +116,22 @@ def test_forgetting_with_what_is_given_back(size, forgetting):
     assert given.max() - given.min() <= 1.001 * alpha * max(1.0, (1.0 - forgetting) * size)
 
 
+@pytest.mark.parametrize("forgetting", [0.3, 0.7, 0.9])
+def test_where_as_many_as_needed_are_given_back_no_direction_is_far_from_the_others(forgetting):
+    alpha, size = 0.1, 21
+    held, x = Curvature(size, alpha), np.eye(size)[3]
+    for number in range(1, 2001):
+        held.refresh(forgetting, alpha, number, math.inf)
+        held.add(x, 2.0)
+        values = np.linalg.eigvalsh(held.inverse())
+        assert values[0] > 0.25 * (1.0 - forgetting)
+        assert values[-1] < 1.0 / (alpha * forgetting ** (1.0 + 1.0 / (1.0 - forgetting)))
+
+
 @pytest.mark.parametrize("forgetting", [0.9, 0.99, 0.999])
 def test_a_direction_without_events_does_not_run_away(forgetting):
     alpha, size = 0.1, 12
-    held = Curvature(size, alpha)
-    x = np.zeros(size)
-    x[3] = 1.0
+    held, x = Curvature(size, alpha), np.eye(size)[3]
     largest = []
     for number in range(1, 100_001):
         held.refresh(forgetting, alpha, number)
@@ -133,7 +146,9 @@ def test_a_refresh_takes_a_tenth_of_what_it_would_take_of_a_weight():
     held, A, generator = grown(9)
     weights = generator.standard_normal((2, 9))
     before = weights.copy()
-    held.refresh(0.9, 0.5, 3, weights)  # a feature of share 0.9 each time: the third is number 2
+    held.refresh(
+        0.9, 0.5, 3, weights=weights
+    )  # a feature of share 0.9 each time: the third is number 2
     A *= 0.9
     A[2, 2] += 0.5 * 0.1 / 0.9 * 9
     direction = np.linalg.inv(A)[:, 2]
@@ -183,3 +198,54 @@ def test_old_features_beyond_what_the_new_can_tell_do_not_count_twice():
     triangle, variances = carried_over(held.triangle, held.variances, 5.0 * np.eye(3), 0.5)
     U = triangle_of(triangle, 3)
     np.testing.assert_allclose((U * variances) @ U.T, held.inverse() / 25.0, rtol=1e-12)
+
+
+def test_it_stays_positive_and_true_on_examples_of_all_lengths():
+    generator = np.random.default_rng(1)
+    X = generator.standard_normal((4000, 6))
+    X[:, 3] = X[:, 0] + 1e-6 * X[:, 3]
+    X[::2] *= 1e6
+    held = Curvature(6, 1.0)
+    for x in X:
+        held.add(x, 1.0)
+    assert held.variances.min() > 0.0
+    # R'R = A, and U is R^-1 but for the lengths of its columns.
+    R = np.linalg.qr(np.vstack([np.eye(6), X]), mode="r")
+    np.testing.assert_allclose(held.variances, 1.0 / np.diag(R) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_two_features_are_turned_into_each_other(size):
+    for k in range(size - 1):
+        held, _A, _generator = grown(size, seed=k)
+        before = held.inverse()
+        cosine, sine = np.cos(k + 0.3), np.sin(k + 0.3)
+        turn_features(held.triangle, held.variances, size, k, cosine, sine)
+        turn = np.eye(size)
+        turn[k : k + 2, k : k + 2] = [[cosine, sine], [-sine, cosine]]
+        np.testing.assert_allclose(held.inverse(), turn @ before @ turn.T, rtol=0, atol=1e-13)
+        assert held.variances.min() > 0.0
+        assert np.count_nonzero(held.triangle) == size * (size - 1) // 2
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_without_its_last_feature_it_is_the_inverse_of_before_for_the_others(size):
+    held, _A, _generator = grown(size)
+    expected = held.inverse()[:-1, :-1]
+    drop_last_feature(held.triangle, held.variances, size, np.empty(size))
+    U = triangle_of(held.triangle, size)[:-1, :-1]
+    np.testing.assert_allclose((U * held.variances[:-1]) @ U.T, expected, rtol=0, atol=1e-13)
+    # The column of zeros that the next new feature begins with.
+    assert np.count_nonzero(held.triangle) == (size - 1) * (size - 2) // 2
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_turning_and_dropping_where_nothing_is_left_of_the_variances_stays_finite(drops):
+    held, _A, _generator = grown(3)
+    held.variances[:] = 0.0
+    if drops:
+        drop_last_feature(held.triangle, held.variances, 3, np.empty(3))
+    else:
+        turn_features(held.triangle, held.variances, 3, 0, 0.6, 0.8)
+    assert np.isfinite(held.triangle).all()
+    assert np.isfinite(held.variances).all()

@@ -44,7 +44,7 @@ ROWS = (
         tasks=("binary", "multiclass", "regression"),
         settings={"budget": 20},
         learning={"budget": 100, "bandwidth": 0.25, "forgetting": 0.99},
-        mistakes_max=(0.105, 0.165),
+        mistakes_max=(0.1, 0.175),
         alternatives={"dependency": (0.6,)},
         limits=(Limit(({"budget": 20}, {"budget": 300}), "krls_ald", {"budget": 400}),),
     ),

@@ -286,7 +286,7 @@ def _learn_gathering(
     new one changes none of them.
     """
     row, x = np.empty(rows.shape[1]), np.zeros(padded(rows.shape[1]))
-    slopes, spare = np.empty(weights.shape[0]), np.empty((4, x.shape[0]))
+    slopes, spare = np.empty(weights.shape[0]), np.empty((2, x.shape[0]))
     while t < X.shape[0] and size < most and size < rows.shape[1]:
         kernel_row(kernel, rows, size, X[t], row)
         spanned = solve_lower(factor, size, row, x)
@@ -338,7 +338,7 @@ def _learn_features(
     """Go through the events with these features."""
     size = features.shape[1]
     x = np.zeros(padded(size))
-    slopes, spare = np.empty(weights.shape[0]), np.empty((4, x.shape[0]))
+    slopes, spare = np.empty(weights.shape[0]), np.empty((2, x.shape[0]))
     for t in range(features.shape[0]):
         x[:size] = features[t]
         expand(weights, x, size, scores[t])

@@ -6,7 +6,7 @@ Information Processing Systems, 2009 (Figure 1). In regression it is AROWR, whic
 Theory, 2011, begin with: recursive least squares.
 Deviations: with several classes each has a function and a covariance of its own and learns
 against all others, where the paper's multiclass step moves two classes. A full covariance is kept
-as a triangle (`okl_flow/covariance.py`), so that it cannot lose its sign to round-off. Of the
+as a triangle (`okl_flow/curvature.py`), so that it cannot lose its sign to round-off. Of the
 paper's ways to a diagonal one the covariance's is taken, not its inverse's: on features of one
 scale they are equal, but on spambase as it is, with r = 1, they make 9.0 and 10.8 % mistakes.
 `forgetting` and `intercept` are ours; without them it is the paper's.
@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from okl_flow.covariance import condition, fade
+from okl_flow.curvature import curvature_entries, fade, padded, refresh, spread_along, take_in
 from okl_flow.learner import Learner, check_dim, checked_features, shaped, stepped
 from okl_flow.native import Array, add_scaled, dot, native
 from okl_flow.parameters import check, choice, part, real
@@ -37,11 +37,11 @@ class AROWState(State):
     """The mean and the covariance of the weights, for each output."""
 
     weights: Annotated[Array, Axes("outputs", "inputs")]  # their means: the linear function
-    variances: Annotated[Array, Axes("outputs", "inputs")]  # D of the covariance
-    lines: Annotated[Array, Axes("outputs", "tracked", "inputs")]  # the columns of its U
+    variances: Annotated[Array, Axes("outputs", "inputs")]  # V of the covariance
+    triangle: Annotated[Array, Axes("outputs", "entries")]  # and its U
     inputs: int  # features, and the constant if there is one
-    tracked: int  # weights whose covariances are kept: none before the first label
-    turn: int  # the weight that goes back towards its beginning next
+    entries: int  # numbers of U: none before the first label
+    learned: int  # events that came with a label
 
 
 @final
@@ -59,7 +59,8 @@ class AROW(Learner):
         regularization: curvature in every direction from the start, beside that of the events'
             own squares (r). Above 0.
         forgetting: what is left of an event's part in S^-1 after another one; S^-1 then goes
-            back towards I. At 1 nothing is forgotten. Above 0, at most 1.
+            back towards I, and weights that no event asks for towards 0. At 1 nothing is
+            forgotten. Above 0, at most 1.
         intercept: fitted, as the weight of one more feature that is always 1; or none.
         task: binary, multiclass or regression.
 
@@ -101,17 +102,17 @@ class AROW(Learner):
         margin = math.inf if isinstance(self.task, Regression) else 1.0
 
         def learn(_t: int, features: Array, labels: Array, scores: Array) -> int:
-            if full and state.tracked == 0 and not np.isnan(labels).all():
-                state.tracked = state.inputs
-                state.lines = np.tile(np.eye(state.inputs), (self.task.outputs, 1, 1))
-            state.turn = _learn(
+            if full and state.entries == 0 and not np.isnan(labels).all():
+                state.entries = curvature_entries(state.inputs)
+                state.triangle = np.zeros((self.task.outputs, state.entries))
+            state.learned = _learn(
                 features,
                 labels,
                 scores,
                 state.weights,
                 state.variances,
-                state.lines,
-                state.turn,
+                state.triangle,
+                state.learned,
                 full,
                 self.regularization,
                 self.forgetting,
@@ -124,8 +125,8 @@ class AROW(Learner):
     def state_bytes_max(self, dim: int) -> int:
         """The most bytes that the arrays of one state can take."""
         inputs = self._inputs(dim)
-        lines = inputs if self.covariance == "full" else 0
-        return self.task.outputs * inputs * (2 + lines) * _FLOAT_BYTES
+        entries = curvature_entries(inputs) if self.covariance == "full" else 0
+        return self.task.outputs * (2 * inputs + entries) * _FLOAT_BYTES
 
     def _inputs(self, dim: int) -> int:
         """Weights per output."""
@@ -148,45 +149,51 @@ def _learn(
     scores: Array,
     weights: Array,
     variances: Array,
-    lines: Array,
-    turn: int,
+    triangle: Array,
+    learned: int,
     full: bool,
     r: float,
     keep: float,
     margin: float,
 ) -> int:
-    """Go through the events: those with y w . x < margin move w and S. Returns the next turn."""
+    """Go through the events: those with y w . x < margin move w and S. Returns `learned`."""
     size = weights.shape[1]
-    x, spare, gain = np.ones(size), np.empty(size), np.empty(size)
+    x = np.zeros(padded(size))
+    turned, gain = np.empty(padded(size)), np.empty(size)
+    x[size - 1] = 1.0
     for t in range(X.shape[0]):
         x[: X.shape[1]] = X[t]
         expand(weights, x, size, scores[t])
         if math.isnan(y[t]):
             continue
-        first = turn
+        learned += 1
         for c in range(weights.shape[0]):
             if keep < 1.0 and full:
-                own = weights[c : c + 1]
-                turn = fade(lines[c], variances[c], own, size, keep, first, spare, gain)
+                fade(variances[c], size, keep)
+                refresh(
+                    triangle[c], variances[c], size, keep, 1.0, learned, math.inf, turned, gain,
+                    weights[c : c + 1],
+                )  # fmt: skip
             elif keep < 1.0:
                 _fade_alone(variances[c], weights[c], keep)
             goal = target(y[t], c, weights.shape[0])
             if goal * scores[t, c] >= margin:
                 continue
             if full:
-                total = condition(lines[c], variances[c], size, x, r, spare, gain)
+                total = r + spread_along(triangle[c], variances[c], size, x, turned)
+                if math.isfinite(total):
+                    take_in(triangle[c], variances[c], size, turned, r, gain)
             else:
-                total = _condition_alone(variances[c], x, r, gain)
+                total = _take_in_alone(variances[c], x, size, r, gain)
             if math.isfinite(total):
                 value = dot(weights[c], x, size) if keep < 1.0 else scores[t, c]
                 add_scaled((goal - value) / total, gain, weights[c], size)
-    return turn
+    return learned
 
 
 @native
-def _condition_alone(variances: Array, x: Array, r: float, gain: Array) -> float:
-    """`condition` of a diagonal S, of which only the diagonal is kept."""
-    size = x.shape[0]
+def _take_in_alone(variances: Array, x: Array, size: int, r: float, gain: Array) -> float:
+    """`take_in` of a diagonal S, of which only the diagonal is kept."""
     for j in range(size):
         gain[j] = variances[j] * x[j]
     total = r + dot(gain, x, size)

@@ -22,7 +22,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.approximation.kors import sampled_by_row
-from okl_flow.curvature import column_begin, curvature_entries, padded, spread_along, take_in
+from okl_flow.curvature import (
+    column_begin,
+    curvature_entries,
+    padded,
+    spread_along,
+    take_in,
+    widened,
+)
 from okl_flow.factor import is_new
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
 from okl_flow.learner import (
@@ -109,7 +116,6 @@ class _Space(NamedTuple):
     features: Array  # likewise
     turned: Array
     gain: Array
-    scratch: Array
 
 
 @final
@@ -185,7 +191,9 @@ class PROSNKONS(Learner):
         rules = _rules(self)
 
         def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            _widen(state)
+            room = state.weights.shape[0]
+            state.projection = widened(state.projection, room)
+            state.triangle = widened(state.triangle, room)
             t, state.size, state.learned = _learn(
                 t, features, labels, scores, _arrays(state), state.size, state.learned, rules
             )
@@ -207,14 +215,6 @@ def _arrays(state: PROSNKONSState) -> _Arrays:
     return _Arrays(*(getattr(state, name) for name in _Arrays._fields))
 
 
-def _widen(state: PROSNKONSState) -> None:
-    """Give the triangles as much room as the other arrays have."""
-    missing = curvature_entries(state.weights.shape[0]) - state.triangle.shape[0]
-    if missing > 0:
-        state.projection = np.append(state.projection, np.zeros(missing))
-        state.triangle = np.append(state.triangle, np.zeros(missing))
-
-
 def _rules(learner: PROSNKONS) -> _Rules:
     """The configuration of a learner."""
     return _Rules(
@@ -234,10 +234,7 @@ def _rules(learner: PROSNKONS) -> _Rules:
 def _room_for(room: int) -> _Space:
     """Room for events under a dictionary of at most this size."""
     length = padded(room)
-    return _Space(
-        np.zeros(length), np.zeros(length), np.empty(length), np.empty(length),
-        np.empty((2, length)),
-    )  # fmt: skip
+    return _Space(np.zeros(length), np.zeros(length), np.empty(length), np.empty(length))
 
 
 @native
@@ -333,7 +330,7 @@ def _newton_step(
     if is_sound(1.0 + scale * scale, spread):
         weight = (score - value) / spread - slope / (1.0 + scale * scale * spread)
         noise = 1.0 / (scale * scale) if scale != 0.0 else _NOISE_LARGEST
-        take_in(held.triangle, held.variances, size, space.turned, noise, space.scratch, space.gain)
+        take_in(held.triangle, held.variances, size, space.turned, noise, space.gain)
         add_scaled(weight, space.gain, held.weights, size)
 
 

@@ -1,11 +1,10 @@
 """AROW: what only its paper promises."""
 
-import math
-
 import numpy as np
 import pytest
 
 from okl_flow import Multiclass, Regression, make_learner, streams
+from okl_flow.curvature import triangle_of
 from okl_flow.learners.linear.arow import AROW
 from tests import plain
 from tests.conformance.cases import events_for
@@ -22,7 +21,7 @@ class Plain:
         outputs = range(learner.task.outputs)
         self.weights = [np.zeros(self.size) for _ in outputs]
         self.precision = [np.eye(self.size) for _ in outputs]
-        self.turn = 0
+        self.learned = 0
 
     def inputs(self, x):
         return np.append(x, 1.0)[: self.size]
@@ -31,9 +30,9 @@ class Plain:
         return np.array([w @ self.inputs(x) for w in self.weights])
 
     def learn(self, x, y):
-        scores, turn = self.score(x), self.turn
+        scores = self.score(x)
+        self.learned += 1
         for c, goal in enumerate(plain.targets(self.learner.task, y)):
-            self.turn = turn
             if self.learner.forgetting < 1:
                 self.fade(c)
             if self.learner.task.name == "regression" or goal * scores[c] < 1:
@@ -50,21 +49,21 @@ class Plain:
             self.precision[c] = np.diag(1 / after)
 
     def fade(self, c):
-        keep = self.learner.forgetting
-        before = keep * self.precision[c]
-        added = np.full(self.size, 1 - keep)
+        keep, w = self.learner.forgetting, self.weights[c]
+        self.precision[c] = keep * self.precision[c]
         if self.learner.covariance == "full":
-            count = math.ceil(self.size * (1 - keep))
-            added = np.zeros(self.size)
-            for _ in range(count):
-                added[self.turn] = self.size * (1 - keep) / count
-                self.turn = (self.turn + 1) % self.size
-        self.precision[c] = before + np.diag(added)
-        self.weights[c] = np.linalg.solve(self.precision[c], before @ self.weights[c])
+            for j in plain.given_back(self.learned, self.size, keep):
+                self.precision[c][j, j] += 1
+                w = w - 0.1 * w[j] * np.linalg.inv(self.precision[c])[:, j]
+        else:
+            before = self.precision[c]
+            self.precision[c] = before + (1 - keep) * np.eye(self.size)
+            w = np.linalg.solve(self.precision[c], before @ w)
+        self.weights[c] = w
 
 
 def covariance(state, output=0):
-    U = state.lines[output].T
+    U = triangle_of(state.triangle[output], state.inputs)
     return U @ np.diag(state.variances[output]) @ U.T
 
 
@@ -89,7 +88,7 @@ def test_the_same_two_steps_with_a_variance_for_each_weight():
     learner.step(state, [[2.0, 0.0]], [-1.0])  # S x is (1.5, 0), and the step 1.5 / (2 + 3)
     np.testing.assert_allclose(state.weights, [[-0.2, 0.25]], rtol=1e-14)
     np.testing.assert_allclose(state.variances, [[0.3, 0.75]], rtol=1e-14)
-    assert state.lines.size == 0
+    assert state.triangle.size == 0
 
 
 @pytest.mark.parametrize("kind", COVARIANCES)
@@ -133,12 +132,9 @@ def test_regression_is_the_ridge_regression_of_all_events(intercept):
 
 def test_with_one_weight_both_covariances_are_one():
     X, y = streams.rotating(500, dim=2, seed=1)
-    for forgetting in (1.0, 0.98):
-        runs = [
-            AROW(covariance=kind, forgetting=forgetting, intercept="none") for kind in COVARIANCES
-        ]
-        full, diagonal = (learner.step(learner.init(1), X[:, :1], y) for learner in runs)
-        np.testing.assert_allclose(full, diagonal, rtol=1e-12, atol=1e-14)
+    runs = [AROW(covariance=kind, intercept="none") for kind in COVARIANCES]
+    full, diagonal = (learner.step(learner.init(1), X[:, :1], y) for learner in runs)
+    np.testing.assert_allclose(full, diagonal, rtol=1e-12, atol=1e-14)
 
 
 def lines_apart(count, flips=()):
@@ -188,9 +184,9 @@ def test_the_matrix_comes_with_the_first_label(task):
     learner = AROW(task=task)
     state = learner.init(dim=5)
     learner.step(state, np.ones((4, 5)), np.full(4, np.nan))
-    assert state.lines.size == 0
+    assert state.triangle.size == 0
     learner.step(state, np.ones((4, 5)), [np.nan, 1.0, np.nan, np.nan])
-    arrays = (state.weights, state.variances, state.lines)
+    arrays = (state.weights, state.variances, state.triangle)
     assert sum(array.nbytes for array in arrays) == learner.state_bytes_max(5)
     assert AROW(covariance="diagonal", task=task).state_bytes_max(5) == 2 * 6 * 8 * task.outputs
 
@@ -219,5 +215,16 @@ def test_a_covariance_is_positive_after_whatever_comes(kind, forgetting):
         y = generator.choice([-1.0, 1.0], len(X))
         assert np.isfinite(learner.step(state, X, y)).all()
         assert (state.variances >= 0.0).all()
-        assert np.isfinite(state.lines).all()
+        assert np.isfinite(state.triangle).all()
         assert state.variances.max() < 3.0
+
+
+@pytest.mark.parametrize("kind", COVARIANCES)
+def test_an_event_too_long_for_its_square_teaches_nothing(kind):
+    learner = AROW(covariance=kind, intercept="none")
+    state = learner.init(dim=2)
+    learner.step(state, [[1.0, 2.0]], [1.0])
+    before = [array.copy() for array in (state.weights, state.variances, state.triangle)]
+    learner.step(state, [[1.0, 1e200]], [-1.0])
+    for array, was in zip((state.weights, state.variances, state.triangle), before, strict=True):
+        np.testing.assert_array_equal(array, was)

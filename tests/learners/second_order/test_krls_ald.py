@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from okl_flow import Gaussian, Linear, Multiclass, Polynomial, Regression, make_learner, streams
+from okl_flow.curvature import triangle_of
 from okl_flow.learners.linear.arow import AROW
 from okl_flow.learners.second_order.krls_ald import KRLSALD
 from tests import plain
@@ -21,7 +22,7 @@ class Plain:
         self.examples = []
         self.precision = np.zeros((0, 0))
         self.moments = np.zeros((0, learner.task.outputs))
-        self.turn = 0
+        self.learned = 0
 
     def features(self, x):
         row = [self.kernel(x, a) for a in self.examples]
@@ -33,6 +34,7 @@ class Plain:
         return self.features(x) @ np.linalg.solve(self.precision, self.moments)
 
     def learn(self, x, y):
+        self.learned += 1
         if self.learner.forgetting < 1:
             self.fade()
         z, own = self.features(x), self.kernel(x, x)
@@ -72,14 +74,13 @@ class Plain:
         return np.array([[self.kernel(a, b) for b in self.examples] for a in self.examples])
 
     def fade(self):
-        size, gone = len(self.examples), 1 - self.learner.forgetting
-        self.precision = self.learner.forgetting * self.precision
-        self.moments = self.learner.forgetting * self.moments
-        count = math.ceil(size * gone)
-        for _ in range(count):
-            j = self.turn if self.turn < size else 0
-            self.precision[j, j] += self.learner.regularization * size * gone / count
-            self.turn = j + 1
+        keep, prior = self.learner.forgetting, self.learner.regularization
+        self.precision = keep * self.precision
+        self.moments = keep * self.moments
+        for j in plain.given_back(self.learned, len(self.examples), keep):
+            weight = np.linalg.solve(self.precision, self.moments)[j]
+            self.precision[j, j] += prior
+            self.moments[j] += 0.9 * prior * weight  # as it is would be the whole of it
 
 
 def gram(kernel, X):
@@ -88,7 +89,7 @@ def gram(kernel, X):
 
 
 def covariance(state):
-    U = state.lines[: state.size, : state.size].T
+    U = triangle_of(state.triangle, state.size)
     return U @ np.diag(state.variances[: state.size]) @ U.T
 
 
@@ -273,7 +274,7 @@ def test_classes_share_all_but_the_weights():
         own = alone.init(dim=3)
         alone.step(own, X, np.where(y == c, 1.0, -1.0))
         np.testing.assert_array_equal(own.weights[0], state.weights[c])
-        np.testing.assert_array_equal(own.lines, state.lines)
+        np.testing.assert_array_equal(own.triangle, state.triangle)
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.5])
@@ -315,3 +316,15 @@ def test_the_factor_stays_true_on_a_long_stream():
     rows = np.array([[kernel(x, z) for z in state.rows.T] for x in X[-2000:]])
     assert np.linalg.eigvalsh(covariance(state))[0] > 0.0
     assert np.isfinite(rows @ np.linalg.solve(K, rows[0])).all()
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.99])
+def test_an_event_too_long_for_its_square_teaches_nothing(forgetting):
+    learner = KRLSALD(kernel=Linear(), budget=2, forgetting=forgetting)
+    state = learner.init(dim=2)
+    learner.step(state, np.eye(2), [1.0, -1.0])
+    before = [array.copy() for array in (state.weights, state.variances, state.triangle)]
+    learner.step(state, [[1e200, 1.0]], [-1.0])
+    faded = [before[0], before[1] / forgetting, before[2]]
+    for array, was in zip((state.weights, state.variances, state.triangle), faded, strict=True):
+        np.testing.assert_array_equal(array, was)
