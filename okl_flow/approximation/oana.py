@@ -294,7 +294,7 @@ def move_landmark(
 @native
 def fill_roots(values: Array, most: int, roots: Array) -> int:
     """The rank, which is at most `most`, and that many roots of the eigenvalues."""
-    rank = 0
+    rank, most = 0, min(most, values.shape[0])
     while rank < most and values[rank] > _EIGENVALUE_FLOOR * values[0]:
         roots[rank] = math.sqrt(values[rank])
         rank += 1

@@ -5,7 +5,7 @@ import pytest
 
 from okl_flow import Gaussian, Laplacian, Linear, Polynomial, make_map, snapshot
 from okl_flow.approximation.nystrom import IncrementalNystrom
-from okl_flow.approximation.oana import OANA
+from okl_flow.approximation.oana import OANA, fill_roots
 from tests import plain
 
 KERNELS = [Gaussian(bandwidth=1.5), Laplacian(bandwidth=3.0), Polynomial(degree=2), Linear()]
@@ -301,3 +301,10 @@ def test_what_a_parameter_cannot_be_is_refused():
         OANA(budget=5, rank=6)
     with pytest.raises(ValueError, match="squared_distance must be a real number at least 0"):
         OANA(squared_distance=-1.0)
+
+
+def test_a_rank_ends_with_the_eigenvalues_whatever_lies_behind_them_in_memory():
+    memory = np.array([4.0, 1.0, 9.0, 9.0])
+    roots = np.full(4, np.nan)
+    assert fill_roots(memory[:2], 3, roots) == 2
+    np.testing.assert_array_equal(roots, [2.0, 1.0, np.nan, np.nan])
