@@ -7,9 +7,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DATA ?= ../shared/data
+NATIVE := tests/conformance tests/approximation tests/learners
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format bench accuracy compare papers soak golden clean
+.PHONY: help test check bounds format bench accuracy compare papers soak golden clean
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +29,10 @@ check: $(READY) ## format, lint, types, tests and the examples in the documents
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
+	$(MAKE) bounds
+
+bounds: $(READY) ## the learners' tests once more, with every index of the native loops checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest -q -n auto $(NATIVE)
 
 format: $(READY) ## put the code into shape
 	$(BIN)/ruff format .
