@@ -16,18 +16,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 from benchmarks import peers
-from benchmarks.papers.harness import Job, Options, Stream, rescaled, results_of, streams
+from benchmarks.papers.harness import (
+    Job,
+    Options,
+    Stream,
+    candidates,
+    rescaled,
+    results_of,
+    streams,
+)
 from benchmarks.report import RESULTS, circumstances, markdown
 from okl_flow import Learner, make_learner
 from okl_flow.alignment import CANDIDATES, kernel_alignment
 from okl_flow.evaluation import Result, best, run, run_permutations
 from okl_flow.registry import REGISTRY
-from okl_flow.tuned import RATES, WIDTHS
+from okl_flow.tuned import RATES, WIDTHS, loss_rate
 
 PAPERS_RATES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-QUADRATIC = ("square", "squared_hinge")
 ALIGNED_ROWS = 1000
 TIMED_ROWS = 1000
 FAST = 5.0
@@ -137,40 +146,44 @@ def error_of(result: Result) -> tuple[float, float]:
     return 100.0 * rate.mean, 100.0 * rate.std
 
 
-def under(name: str, settings: dict[str, Any], values: dict[str, Sequence[float]]) -> list[Learner]:
-    """The learner under every combination of values."""
-    found: list[dict[str, Any]] = [settings]
-    for key, own in values.items():
-        found = [{**point, key: value} for point in found for value in own]
-    return [make_learner(name, **point) for point in found]
+@dataclass(frozen=True)
+class Widths:
+    """What is known of a file beforehand, for the runs that are not under "auto"."""
+
+    median: float  # distance of two standardised events
+    aligned: float  # bandwidth of the highest alignment of the first events as they are
+
+    @classmethod
+    def of(cls, stream: Stream) -> "Widths":
+        """Those of a file."""
+        few = slice(ALIGNED_ROWS)
+        alignments = kernel_alignment(
+            stream.X[few], stream.y[few], CANDIDATES, centered=False, task=peers.task_of(stream)
+        )
+        aligned = float(CANDIDATES[int(np.argmax(alignments))])
+        return cls(rescaled(stream, "standard").median_distance, aligned)
 
 
-def line_of(title: str, stream: Stream) -> Line:
+def line_of(title: str, stream: Stream, widths: Widths) -> Line:
     """The three runs of a learner, or of a variant of it, over a file."""
     name, own = VARIANTS.get(title, (title, {}))
     settings = {**base_settings(name, stream), **own}
-    known = make_learner(name, **settings).describe()
+    learner = make_learner(name, **settings)
+    known = learner.describe()
     tunable = [key for key in ("bandwidth", "learning_rate") if key in known]
     automatic = {key: "auto" for key in tunable}
     auto = measured(stream, [make_learner(name, scale="standard", **settings, **automatic)])
     points: dict[str, Sequence[float]] = {}
     of_papers: dict[str, Sequence[float]] = {}
     if "bandwidth" in tunable:
-        median = rescaled(stream, "standard").median_distance
-        typical = REGISTRY[name].learner.typical_width * median
+        typical = REGISTRY[name].learner.typical_width * widths.median
         points["bandwidth"] = [width * typical for width in WIDTHS]
-        few = slice(ALIGNED_ROWS)
-        alignments = kernel_alignment(
-            stream.X[few], stream.y[few], CANDIDATES, centered=False, task=peers.task_of(stream)
-        )
-        aligned = float(CANDIDATES[int(np.argmax(alignments))])
-        of_papers["bandwidth"] = [min(aligned, known.get("bandwidth_max", aligned))]
+        of_papers["bandwidth"] = [min(widths.aligned, known.get("bandwidth_max", math.inf))]
     if "learning_rate" in tunable:
-        unit = 0.25 if known.get("loss") in QUADRATIC else 1.0
-        points["learning_rate"] = [unit * rate for rate in RATES]
+        points["learning_rate"] = [loss_rate(learner.innermost) * rate for rate in RATES]
         of_papers["learning_rate"] = PAPERS_RATES
-    grid = measured(stream, under(name, {**settings, "scale": "standard"}, points))
-    papers = measured(stream, under(name, settings, of_papers))
+    grid = measured(stream, candidates(name, {**settings, "scale": "standard"}, points))
+    papers = measured(stream, candidates(name, settings, of_papers))
     described = grid.learner.describe()
     return Line(
         title,
@@ -269,9 +282,6 @@ def front(times: Sequence[float], errors: Sequence[float]) -> list[int]:
 
 def draw(found: dict[str, list[Line]], theirs: dict[str, list[Line]], path: Path) -> None:
     """Error against time per event, a panel per file, both axes logarithmic."""
-    from matplotlib.figure import Figure  # noqa: PLC0415
-    from matplotlib.ticker import ScalarFormatter  # noqa: PLC0415
-
     columns = min(4, len(found))
     height = -(-len(found) // columns)
     figure = Figure(figsize=(4.6 * columns, 3.8 * height), layout="constrained")
@@ -316,8 +326,9 @@ def main() -> None:
     options = Options(given.data, rows_max=given.rows)
     tasks = ("binary", "multiclass", "regression")
     files = {stream.name: stream for task in tasks for stream in streams(options, task)}
+    widths = {name: Widths.of(stream) for name, stream in files.items()}
     jobs: dict[Any, Job] = {
-        (stream.name, name): (line_of, name, stream)
+        (stream.name, name): (line_of, name, stream, widths[stream.name])
         for stream in files.values()
         for name in contenders(stream)
     }

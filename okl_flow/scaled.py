@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from okl_flow.learner import Learner, check_dim, checked_events, checked_features, shaped
 from okl_flow.native import Array, native
 from okl_flow.parameters import check, choice, flat
-from okl_flow.state import Axes, State, allocate
+from okl_flow.state import Axes, State, allocate, numbers_within
 from okl_flow.tasks import Regression
 
 __all__ = ["SCALES", "Scaled", "ScaledState"]
@@ -82,12 +82,7 @@ class Scaled(Learner):
 
     def blank(self, dim: int, numbers: Mapping[str, Any]) -> ScaledState:
         """A state for a snapshot to fill."""
-        inner = {
-            name.removeprefix("inner."): value
-            for name, value in numbers.items()
-            if name.startswith("inner.")
-        }
-        return self._around(dim, self.learner.blank(dim, inner))
+        return self._around(dim, self.learner.blank(dim, numbers_within(numbers, "inner.")))
 
     def _around(self, dim: int, inner: State) -> ScaledState:
         columns = dim + isinstance(self.task, Regression)

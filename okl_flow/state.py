@@ -12,7 +12,7 @@ An axis that is named like a number of the state, "size" above all, is used up t
 such an array may be kept longer than it is used, and grows by doubling.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
@@ -28,6 +28,7 @@ __all__ = [
     "inner_states",
     "is_full",
     "make_room",
+    "numbers_within",
     "used",
 ]
 
@@ -88,6 +89,13 @@ def inner_states(state: State, path: str = "") -> Iterator[tuple[str, State]]:
         elif isinstance(value, list):
             for number, one in enumerate(value):
                 yield from inner_states(one, f"{path}{item.name}.{number}.")
+
+
+def numbers_within(numbers: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Of numbers by path and name, those of the state at a path, by what is left of their names."""
+    return {
+        name.removeprefix(path): value for name, value in numbers.items() if name.startswith(path)
+    }
 
 
 def allocate(state_type: type[AnyState], *, dim: int, **given: Any) -> AnyState:

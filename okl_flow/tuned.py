@@ -15,10 +15,19 @@ from okl_flow.losses import Square, SquaredHinge
 from okl_flow.mixture import BELIEF, mix, score_by_mean
 from okl_flow.native import Array
 from okl_flow.parameters import changed, check, flat, parts_within, whole
-from okl_flow.state import Axes, State, allocate
+from okl_flow.state import Axes, State, allocate, numbers_within
 from okl_flow.tasks import Regression
 
-__all__ = ["AUTO", "FORGETTINGS", "RATES", "TUNABLE", "WIDTHS", "Tuned", "TunedState"]
+__all__ = [
+    "AUTO",
+    "FORGETTINGS",
+    "RATES",
+    "TUNABLE",
+    "WIDTHS",
+    "Tuned",
+    "TunedState",
+    "loss_rate",
+]
 
 AUTO = "auto"
 TUNABLE = ("bandwidth", "learning_rate", "forgetting")
@@ -30,7 +39,7 @@ RATES = (1.0, 0.3, 3.0, 0.1)
 FORGETTINGS = (1.0, 0.99, 0.9)
 _LISTS = {"bandwidth": WIDTHS, "learning_rate": RATES, "forgetting": FORGETTINGS}
 
-_TOGETHER = 250  # events between two looks for such
+_TOGETHER = 250  # events after which a candidate without hope is let go, at the latest
 _HALVED, _QUARTERED = 16, 4  # shares of the trial after which fewer candidates go on
 _QUADRATIC_RATE = 0.25  # of a step on a loss that grows with the square
 _SHRINKAGE_MAX = 0.5
@@ -121,13 +130,8 @@ class Tuned(Learner):
         """A state for a snapshot to fill."""
         state = self.init(dim)
         for number in range(numbers["kept"]):
-            path = f"candidates.{number}."
-            inner = {
-                name.removeprefix(path): value
-                for name, value in numbers.items()
-                if name.startswith(path)
-            }
-            state.candidates.append(self.learner.blank(dim, inner))
+            own = numbers_within(numbers, f"candidates.{number}.")
+            state.candidates.append(self.learner.blank(dim, own))
         return state
 
     def score(self, state: TunedState, X: ArrayLike) -> Array:
@@ -256,12 +260,10 @@ class Tuned(Learner):
         )
         metric = "cityblock" if isinstance(kernel, Laplacian) else "euclidean"
         state.unit_bandwidth = _rounded(float(np.median(pdist(X, metric))))
-        state.unit_rate = 1.0
+        state.unit_rate = loss_rate(self.learner)
         if kernel is not None and not isinstance(kernel, Gaussian | Laplacian):
             own = [kernel_at(kernel.native, x) for x in X]
-            state.unit_rate = _rounded(1.0 / max(1e-300, float(np.mean(own))))
-        if isinstance(getattr(self.learner, "loss", None), Square | SquaredHinge):
-            state.unit_rate *= _QUADRATIC_RATE
+            state.unit_rate *= _rounded(1.0 / max(1e-300, float(np.mean(own))))
         state.kept = self._grid
         state.places = np.arange(state.kept)
         behind = [sum(at for _, at in self._places_of(place)) for place in range(state.kept)]
@@ -310,6 +312,12 @@ class Tuned(Learner):
             state.log_weights = np.append(beliefs[best], state.log_weights[-1])
             state.places = state.places[best]
             state.kept = most
+
+
+def loss_rate(learner: Learner) -> float:
+    """The step that a learner's loss allows, under a kernel with K(x, x) = 1."""
+    quadratic = isinstance(getattr(learner, "loss", None), Square | SquaredHinge)
+    return _QUADRATIC_RATE if quadratic else 1.0
 
 
 def _rounded(unit: float) -> float:

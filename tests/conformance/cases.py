@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 
 from okl_flow import make_learner, streams
-from okl_flow.parameters import family_of, options_of, parameters_of
+from okl_flow.parameters import family_of, options_of, parameters_of, parts_within
 from okl_flow.registry import REGISTRY
 
 
@@ -38,7 +38,7 @@ def variants(name):
 
 def choices_of(learner):
     """The parameters of a learner and of its parts that are words, the task apart."""
-    for owner in (learner, *parts_of(learner)):
+    for owner in (learner, *parts_within(learner)):
         for parameter in parameters_of(owner):
             if parameter.name != "task" and (family_of(parameter) or options_of(parameter)):
                 yield parameter
@@ -89,7 +89,7 @@ def alternatives(name):
     row = REGISTRY[name]
     learner = learner_of(name)
     found = {}
-    for owner in (learner, *parts_of(learner)):
+    for owner in (learner, *parts_within(learner)):
         for parameter in parameters_of(owner):
             value = getattr(owner, parameter.name)
             others = row.alternatives.get(parameter.name, other_values(parameter, value))
@@ -115,13 +115,3 @@ def other_values(parameter, value):
     if isinstance(value, float):
         return [value * 2.5 + 0.1, value * 0.4]
     return [(value or 0) + 3, (value or 0) + 1, 2 * (value or 0) + 1]
-
-
-def parts_of(owner):
-    """The kernel, loss, task and map of a configuration, as far as it has them, and theirs."""
-    found = [
-        getattr(owner, parameter.name)
-        for parameter in parameters_of(owner)
-        if family_of(parameter) is not None
-    ]
-    return found + [inner for part in found for inner in parts_of(part)]

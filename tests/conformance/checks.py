@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from okl_flow import make_learner, snapshot, streams
-from okl_flow.parameters import family_of, options_of, parameters_of
+from okl_flow.parameters import family_of, options_of, parameters_of, parts_within
 from okl_flow.registry import REGISTRY
 from okl_flow.state import array_axes, inner_states
-from tests.conformance.cases import alternatives, events_for, learner_of, parts_of
+from tests.conformance.cases import alternatives, events_for, learner_of
 
 DIM = 5
 EVENTS = 240
@@ -285,7 +285,7 @@ LAWS = (
 def absurdities(name):
     """Values that no parameter may have."""
     learner = learner_of(name)
-    for owner in (learner, *parts_of(learner)):
+    for owner in (learner, *parts_within(learner)):
         for parameter in parameters_of(owner):
             if family_of(parameter) is not None or options_of(parameter):
                 yield parameter.name, "no such word"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from okl_flow import make_map, snapshot, streams
-from okl_flow.parameters import family_of, options_of, parameters_of
+from okl_flow.parameters import family_of, options_of, parameters_of, parts_within
 from okl_flow.registry import MAPS
 from okl_flow.state import array_axes
 from tests import plain
-from tests.conformance.cases import other_values, parts_of
+from tests.conformance.cases import other_values
 
 DIM = 3
 EXAMPLES = 90
@@ -60,7 +60,7 @@ def array_bytes(state):
 def alternatives(name):
     """For each parameter, maps in which it alone has another value."""
     base = map_of(name)
-    for owner in (base, *parts_of(base)):
+    for owner in (base, *parts_within(base)):
         for parameter in parameters_of(owner):
             found = []
             values = other_values(parameter, getattr(owner, parameter.name))
@@ -183,7 +183,7 @@ def test_the_seed_and_the_configuration_decide(name):
 @every
 def test_absurd_parameters_are_refused(name):
     feature_map = map_of(name)
-    for owner in (feature_map, *parts_of(feature_map)):
+    for owner in (feature_map, *parts_within(feature_map)):
         for parameter in parameters_of(owner):
             words = family_of(parameter) is not None or options_of(parameter)
             for absurd in ("no such word",) if words else (-1, np.nan, "much", True):

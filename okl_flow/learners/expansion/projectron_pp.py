@@ -12,7 +12,7 @@ shortens it.
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,9 @@ from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_r
 from okl_flow.learner import Learner, check_dim, refuse_task, stepped
 from okl_flow.native import Array, native
 from okl_flow.parameters import check, part, real, whole
-from okl_flow.state import Axes, allocate
+from okl_flow.projected import Projected
+from okl_flow.state import allocate
 from okl_flow.support import (
-    Expansion,
     correct,
     expand,
     expansion_bytes_max,
@@ -37,10 +37,8 @@ __all__ = ["ProjectronPP", "ProjectronPPState"]
 
 
 @dataclass(slots=True)
-class ProjectronPPState(Expansion):
+class ProjectronPPState(Projected):
     """The examples kept, and their kernel matrix."""
-
-    factor: Annotated[Array, Axes("size", "size")]  # L of K = L L', its upper triangle 0
 
 
 @final
