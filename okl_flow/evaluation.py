@@ -17,19 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from okl_flow import snapshot
-from okl_flow.learner import Learner
-from okl_flow.losses import Hinge, Loss, Square
+from okl_flow.learner import Learner, loss_of
 from okl_flow.metrics import Curve, Window, running_metrics
 from okl_flow.native import Array
 from okl_flow.state import ObjectState, inner_states
-from okl_flow.tasks import Regression
 
 __all__ = [
     "Measured",
     "Result",
     "Trial",
     "best",
-    "loss_of",
     "median_distance",
     "run",
     "run_permutations",
@@ -112,14 +109,6 @@ def _state_bytes(learner: Learner, state: Any) -> int:
     if any(isinstance(part, ObjectState) for _path, part in inner_states(state)):
         return len(pickle.dumps(state))
     return len(snapshot.dumps(learner, state))
-
-
-def loss_of(learner: Learner) -> Loss:
-    """The loss that a learner is measured by: its own, or hinge, or square in regression."""
-    own = getattr(learner.innermost, "loss", None)
-    if isinstance(own, Loss):
-        return own
-    return Square() if isinstance(learner.task, Regression) else Hinge()
 
 
 def run(

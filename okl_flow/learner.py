@@ -24,6 +24,7 @@ __all__ = [
     "checked_events",
     "checked_features",
     "fitting_loss",
+    "loss_of",
     "refuse_task",
     "shaped",
     "stepped",
@@ -199,3 +200,11 @@ def fitting_loss(learner: Learner, loss: Loss | None) -> Loss:
     raise ValueError(
         f"{learner.name}: loss {loss.name} does not fit {learner.task.name}; use {', '.join(fit)}"
     )
+
+
+def loss_of(learner: Learner) -> Loss:
+    """The loss that a learner is measured by: its own, or hinge, or square in regression."""
+    own = getattr(learner.innermost, "loss", None)
+    if isinstance(own, Loss):
+        return own
+    return Square() if isinstance(learner.task, Regression) else Hinge()

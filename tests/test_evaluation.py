@@ -8,13 +8,11 @@ from okl_flow.evaluation import (
     Measured,
     Trial,
     best,
-    loss_of,
     median_distance,
     run,
     run_permutations,
     sampled,
 )
-from okl_flow.losses import Hinge, Logistic, Square
 
 LEARNERS = [make_learner("kogd", budget=20), make_learner("kogd", budget=50, bandwidth=0.5)]
 
@@ -124,15 +122,6 @@ def test_measured_values_that_are_infinite_have_no_deviation():
     infinite = Measured.of([1.0, np.inf])
     assert infinite.mean == np.inf
     assert np.isnan(infinite.std)
-
-
-def test_a_learner_is_measured_by_its_own_loss():
-    assert loss_of(make_learner("kogd", loss="square")) == Square()
-    assert loss_of(make_learner("kogd")) == Hinge()
-    assert loss_of(make_learner("kogd", task="regression")) == Square()
-
-    assert loss_of(make_learner("perceptron")) == Hinge()
-    assert loss_of(make_learner("kogd", loss="logistic", scale="standard")) == Logistic()
 
 
 def test_a_trial_returns_the_scores_of_its_learner():

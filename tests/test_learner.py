@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from okl_flow import make_learner
-from okl_flow.learner import stepped
+from okl_flow.learner import loss_of, stepped
+from okl_flow.losses import Hinge, Logistic, Square
 
 LEARNER = make_learner("kogd", budget=5, learning_rate=0.5)
 
@@ -93,3 +94,12 @@ def test_a_loop_that_does_not_get_on_is_stopped():
 def test_read_only_events_are_taken():
     X, y = np.frombuffer(np.ones(4).tobytes()).reshape(2, 2), np.frombuffer(np.ones(2).tobytes())
     assert LEARNER.step(LEARNER.init(2), X, y).tolist() == [0.0, 0.5]
+
+
+def test_a_learner_is_measured_by_its_own_loss():
+    assert loss_of(make_learner("kogd", loss="square")) == Square()
+    assert loss_of(make_learner("kogd")) == Hinge()
+    assert loss_of(make_learner("kogd", task="regression")) == Square()
+
+    assert loss_of(make_learner("perceptron")) == Hinge()
+    assert loss_of(make_learner("kogd", loss="logistic", scale="standard")) == Logistic()

@@ -1,6 +1,6 @@
 """Kafka's own client in Python hashes the slow way: the judge of ours."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
@@ -9,6 +9,7 @@ from okl_flow.murmur import partition_of, partitions_of, seed_of
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
+@settings(deadline=None)
 @given(st.lists(texts, min_size=1, max_size=20), st.integers(1, 1000))
 def test_a_key_lies_where_kafka_puts_it(keys, partitions):
     expected = [(murmur2(key.encode()) & 0x7FFFFFFF) % partitions for key in keys]
