@@ -18,6 +18,7 @@ __all__ = [
     "check",
     "choice",
     "choices_within",
+    "difference",
     "family_of",
     "flag",
     "flat",
@@ -158,6 +159,14 @@ def flat(owner: Any) -> dict[str, Any]:
         else:
             settings[parameter.name] = value
     return settings
+
+
+def difference(asked: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:
+    """The first parameter in which two descriptions are not the same; None if there is none."""
+    for name in (*asked, *held):
+        if asked.get(name) != held.get(name) or (name in asked) != (name in held):
+            return name
+    return None
 
 
 def choices_within(owner: Any, choice: str = "") -> Iterator[tuple[str, str]]:

@@ -23,6 +23,7 @@ from okl_flow.alignment import KernelAlignment
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.factory import make_described
 from okl_flow.learner import Learner
+from okl_flow.parameters import difference
 from okl_flow.state import ObjectState, State, array_axes, inner_states, used
 
 __all__ = ["FORMAT_VERSION", "SnapshotError", "dumps", "inspect", "loads", "restore"]
@@ -91,12 +92,12 @@ def restore(learner: Owner, blob: bytes) -> Any:
     """The state in a snapshot that was taken under just this configuration."""
     config = _opened(blob)[0]["config"]
     asked = learner.describe()
-    for name in [*asked, *(name for name in config if name not in asked)]:
-        if asked.get(name) != config.get(name) or (name in asked) != (name in config):
-            raise SnapshotError(
-                f"the snapshot was taken under another configuration: its {name} is "
-                f"{config.get(name)!r}, the learner's is {asked.get(name)!r}"
-            )
+    name = difference(asked, config)
+    if name is not None:
+        raise SnapshotError(
+            f"the snapshot was taken under another configuration: its {name} is "
+            f"{config.get(name)!r}, the learner's is {asked.get(name)!r}"
+        )
     return loads(blob)[1]
 
 
