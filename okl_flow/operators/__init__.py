@@ -1,0 +1,1 @@
+"""Bytewax operators, and what they keep for each key."""

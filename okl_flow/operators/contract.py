@@ -1,0 +1,88 @@
+"""What an operator asks of the store of its records, however that is made."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from okl_flow.learner import Learner
+from okl_flow.operators.record import RecordCodec
+from okl_flow.operators.requests import Request
+from okl_flow.parameters import difference
+
+__all__ = ["Change", "Store", "StoreError", "description_of", "refuse_another"]
+
+Change = tuple[str, bytes | None, int]
+"""A key, its packed record or None if that is deleted, and the version that `read` or `spill`
+last told for the key: 0 if there was none."""
+
+_FORMAT = 1
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be opened, read or written; the message says what to do."""
+
+
+class Store(Protocol):
+    """The records of one state partition, in versions."""
+
+    def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
+        """Of each key the version that its record was written in, and the packed record."""
+
+    def spill(self, changes: Sequence[Change]) -> int:
+        """Write changes ahead of the next commit, because memory is short.
+
+        Returns the version they will have. If that commit never comes they are undone.
+        """
+
+    def commit(self, changes: Sequence[Change]) -> bytes:
+        """Write the next version, all of it or nothing; returns what the engine has to keep."""
+
+    def sweep(self, count: int) -> list[tuple[str, int, bytes]]:
+        """The next so many stored records, with their versions, going round for ever."""
+
+    def requests(self) -> list[Request]:
+        """What the command line asks for; it is answered by the changes of the next commit."""
+
+    def close(self) -> None:
+        """Let go of what the store holds."""
+
+
+def description_of(partitions: int, learners: Sequence[Learner]) -> dict[str, Any]:
+    """What has to be the same for a store to be used again, as plain data."""
+    described = {
+        "format": _FORMAT,
+        "partitions": partitions,
+        "learners": [learner.describe() for learner in learners],
+        "layout": RecordCodec(learners).layout,
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(described))
+    return plain
+
+
+def refuse_another(held: dict[str, Any], asked: dict[str, Any], where: str) -> None:
+    """Refuse to go on with a store that was begun otherwise, and name what differs."""
+    advice = "go on with what it was begun with, or begin a new one in another place"
+    for name in ("format", "step", "partitions"):
+        if held.get(name) != asked.get(name):
+            raise StoreError(
+                f"{where} was begun with {name} {held.get(name)!r}, and is opened with "
+                f"{asked.get(name)!r}: {advice}"
+            )
+    if len(held["learners"]) != len(asked["learners"]):
+        raise StoreError(
+            f"{where} was begun with {len(held['learners'])} learners, and is opened with "
+            f"{len(asked['learners'])}: {advice}"
+        )
+    for number, (one, other) in enumerate(zip(held["learners"], asked["learners"], strict=True)):
+        differing = difference(other, one)
+        if differing is not None:
+            raise StoreError(
+                f"{where} was begun with another configuration: the {differing} of learner "
+                f"{number} was {one.get(differing)!r}, and is {other.get(differing)!r} now: "
+                f"{advice}"
+            )
+    if held["layout"] != asked["layout"]:
+        raise StoreError(
+            f"{where} was written by a version of okl_flow whose states have other fields: go on "
+            "with that version, or export the learners with it and import them here"
+        )
