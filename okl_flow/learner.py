@@ -54,6 +54,11 @@ class Learner(ABC):
         """The learner itself, without what scales its features or finds its parameters."""
         return self
 
+    @property
+    def may_miss(self) -> bool:
+        """Whether a feature may be NaN, for a value that is missing."""
+        return False
+
     def blank(self, dim: int, numbers: Mapping[str, Any]) -> Any:
         """A state for a snapshot to fill, with the inner states that its numbers tell of."""
         return self.init(dim)

@@ -80,6 +80,11 @@ class Scaled(Learner):
         check_dim(dim)
         return self._around(dim, self.learner.init(dim, seed=seed))
 
+    @property
+    def may_miss(self) -> bool:
+        """Whether a feature may be NaN, for a value that is missing."""
+        return self.missing == "mean"
+
     def blank(self, dim: int, numbers: Mapping[str, Any]) -> ScaledState:
         """A state for a snapshot to fill."""
         return self._around(dim, self.learner.blank(dim, numbers_within(numbers, "inner.")))
@@ -97,7 +102,7 @@ class Scaled(Learner):
 
     def score(self, state: ScaledState, X: ArrayLike) -> Array:
         """Scores of the events, one per row of X."""
-        features = checked_features(state, X, may_miss=self.missing == "mean")
+        features = checked_features(state, X, may_miss=self.may_miss)
         scaled = np.empty_like(features)
         known = _copied(state)
         _refuse(features, _scale_rows(features, self._code, False, scaled, *known))
@@ -109,7 +114,7 @@ class Scaled(Learner):
 
     def step(self, state: ScaledState, X: ArrayLike, y: ArrayLike) -> Array:
         """Score each event, then learn from its label."""
-        features, labels = checked_events(self.task, state, X, y, may_miss=self.missing == "mean")
+        features, labels = checked_events(self.task, state, X, y, may_miss=self.may_miss)
         known = _copied(state)
         scaled = np.empty_like(features)
         _refuse(features, _scale_rows(features, self._code, True, scaled, *known))
@@ -122,7 +127,7 @@ class Scaled(Learner):
             scores = self.learner.step(state.inner, scaled, labels)
         # All has gone well, so what the events have changed takes effect.
         state.counts, state.means, state.squares, state.lows, state.highs = known
-        state.missing += int(np.isnan(features).sum()) if self.missing == "mean" else 0
+        state.missing += int(np.isnan(features).sum()) if self.may_miss else 0
         state.seen += features.shape[0]
         return scores
 

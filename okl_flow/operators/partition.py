@@ -1,0 +1,93 @@
+"""One state partition: its items in order, its reports, its snapshots. It knows no engine."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from okl_flow.events import Incoming, Prediction, Reject, Report
+from okl_flow.operators.admission import Admission, Figures, Rules
+from okl_flow.operators.batch import learned
+from okl_flow.operators.models import Models
+
+__all__ = ["Output", "Partition"]
+
+_SWEEP_EVERY = 1024  # items
+_SWEPT = 64  # stored records looked at
+
+
+class Output(NamedTuple):
+    """What some items made."""
+
+    predictions: list[Prediction]
+    rejects: list[Reject]
+    reports: list[Report]
+
+
+class Partition:
+    """The models of one state partition, and what becomes of its items."""
+
+    def __init__(
+        self,
+        name: str,
+        step: str,
+        rules: Rules,
+        models: Models,
+        report_every: int,
+        figures: bytes | None,
+    ) -> None:
+        """`figures` are those of a snapshot to go on from."""
+        self._name = name
+        self._step = step
+        self._rules = rules
+        self._models = models
+        self._report_every = report_every
+        self._asked = False  # whether there are requests, since the last snapshot
+        self._figures = msgspec.msgpack.decode(figures, type=Figures) if figures else Figures()
+
+    def process(self, items: Sequence[Incoming]) -> list[Output]:
+        """Score and learn the items, in order.
+
+        They are cut where a report is due or idle keys are looked for, so that both depend on
+        the number of the item alone.
+        """
+        outputs, begin = [], 0
+        while begin < len(items):
+            here = self._figures.items
+            room = min(each - here % each for each in (self._report_every, _SWEEP_EVERY))
+            batch = items[begin : begin + room]
+            admission = Admission(self._rules, self._models, self._figures, batch)
+            begin += room
+            self._figures.items += len(batch)
+            if not self._asked:
+                admission.answer(self._models.requests())
+                self._asked = True
+            admission.admit()
+            predictions = learned(self._rules, admission)
+            if self._figures.items % _SWEEP_EVERY == 0:
+                admission.forget_idle(_SWEPT)
+            rejects, reports = admission.rejects(), []
+            if self._figures.items % self._report_every == 0:
+                reports.append(self._report(batch[-1]))
+            outputs.append(Output(predictions, rejects, reports))
+        self._models.trim()
+        return outputs
+
+    def snapshot(self) -> tuple[bytes, bytes]:
+        """Write what has changed. What the engine keeps: the store's pointer, and our figures."""
+        self._asked = False
+        return self._models.commit(), msgspec.msgpack.encode(self._figures, order="sorted")
+
+    def _report(self, last: Incoming) -> Report:
+        values: dict[str, float | None] = {
+            name: float(count) for name, count in sorted(self._figures.counts.items())
+        }
+        return Report(
+            self._step,
+            "partition",
+            self._name,
+            self._figures.counts.get("events", 0),
+            values,
+            last.cause,
+            last.time,
+        )
