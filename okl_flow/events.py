@@ -5,7 +5,8 @@ These are the records as operators see them. How they look on the wire is the af
 
 Every record that goes out names its cause: topic, partition and offset of the record that came
 in and made it, and an ordinal that tells apart several of one cause. A replay after a crash
-therefore makes records with the same names.
+therefore makes records with the same names. On the wire each has a member "type" besides its
+fields: its name in lower case.
 """
 
 from enum import StrEnum
@@ -76,7 +77,7 @@ class Forget(msgspec.Struct, frozen=True, gc=False):
     time: int | None = None  # milliseconds since 1970
 
 
-class Prediction(msgspec.Struct, frozen=True, gc=False):
+class Prediction(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag=str.lower):
     """The score of an event, made before its label was learned.
 
     An event whose label comes later makes two: one of its own, without a label, and one whose
@@ -97,7 +98,7 @@ class Prediction(msgspec.Struct, frozen=True, gc=False):
     ordinal: int = 0
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     """Figures about a key, a partition or the whole stream at one moment of it."""
 
     step: str  # of the operator that reports
@@ -110,7 +111,7 @@ class Report(msgspec.Struct, frozen=True):
     ordinal: int = 0
 
 
-class Alarm(msgspec.Struct, frozen=True):
+class Alarm(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     """The moment when a figure of a key or of the whole stream left what it used to be."""
 
     step: str
@@ -141,7 +142,7 @@ class Reason(StrEnum):
     UNWRITABLE = "unwritable"  # a record that the wire format cannot hold
 
 
-class Reject(msgspec.Struct, frozen=True):
+class Reject(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     """A record that came in and could not be used; nothing was changed by it."""
 
     reason: Reason
