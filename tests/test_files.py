@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from okl_flow.files import DataError, format_of, open_source
 from okl_flow.formats import base
 from okl_flow.formats.base import Lines
-from okl_flow.formats.libsvm import LibsvmParser
+from okl_flow.formats.libsvm import LibsvmParser, well_formed
 from okl_flow.labels import LabelCoder
 
 X = np.array([[0.5, 0.0, -2.0], [0.0, 0.0, 0.0], [1e-3, 7.0, 0.0], [3.0, 0.25, 1.5]])
@@ -224,7 +224,7 @@ def test_the_short_way_accepts_only_what_the_careful_way_does(texts, dim):
         for number, text in enumerate(texts, 1)
         if text.strip() and not text.strip().startswith("#")
     ]
-    quick = LibsvmParser(dim)._quick(said)
+    quick = well_formed([line for _number, line in said], dim)
     try:
         careful = LibsvmParser(dim)._careful(Lines(io.BytesIO(), "x"), said)
     except DataError:
@@ -236,7 +236,7 @@ def test_the_short_way_accepts_only_what_the_careful_way_does(texts, dim):
 @given(st.lists(numbers, min_size=1, max_size=5))
 def test_well_formed_libsvm_takes_the_short_way(values):
     line = " ".join(["1", *(f"{i}:{v}" for i, v in enumerate(values, 1))]).encode()
-    rows = LibsvmParser()._quick([(1, line)])
+    rows = well_formed([line], None)
     assert rows is not None
     assert rows.values == [float(value) for value in values]
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -11,7 +11,7 @@ import numpy as np
 from okl_flow.formats.base import Chunk, Lines, Parser, found, number_in, rows_max
 from okl_flow.labels import Raw
 
-__all__ = ["DIM_MAX", "LibsvmParser"]
+__all__ = ["DIM_MAX", "LibsvmParser", "LineError", "Rows", "read_line", "well_formed"]
 
 DIM_MAX = 1_000_000
 """A higher index is taken for damage, as rows are kept with their zeros."""
@@ -24,7 +24,7 @@ _TOKEN = re.compile(rb"\S+")
 
 
 @dataclass(slots=True)
-class _Rows:
+class Rows:
     """Rows without their zeros."""
 
     labels: list[Raw] = field(default_factory=list)
@@ -56,12 +56,12 @@ class LibsvmParser(Parser):
                 for number, line in enumerate(held, first)
                 if _NOTHING.fullmatch(line) is None
             ]
-            rows = self._quick(said)
+            rows = well_formed((line for _number, line in said), self.dim)
             if rows is None:
                 rows = self._careful(lines, said)
             yield from self._chunks(rows, said)
 
-    def _chunks(self, rows: _Rows, said: list[tuple[int, bytes]]) -> Iterator[Chunk]:
+    def _chunks(self, rows: Rows, said: list[tuple[int, bytes]]) -> Iterator[Chunk]:
         """The rows with their zeros, in several chunks if they turn out very wide."""
         column = np.array(rows.indices, dtype=np.int64) - 1
         values = np.array(rows.values)
@@ -78,69 +78,86 @@ class LibsvmParser(Parser):
             numbers = [number for number, _line in lines]
             yield Chunk(X, rows.labels[begin:end], numbers, _LabelPlace(lines))
 
-    def _quick(self, said: list[tuple[int, bytes]]) -> _Rows | None:
-        """The rows if all lines are well-formed, else None."""
-        rows = _Rows()
-        try:
-            for _number, line in said:
-                match = _LINE.fullmatch(line)
-                if match is None:
-                    return None
-                pairs = match["pairs"].replace(b":", b" ").split()
-                rows.labels.append(match["label"])
-                rows.counts.append(len(pairs) // 2)
-                rows.indices += map(int, pairs[::2])
-                rows.values += map(float, pairs[1::2])
-            index = np.array(rows.indices, dtype=np.int64)
-        except (ValueError, OverflowError):
-            return None
-        most = DIM_MAX if self.dim is None else self.dim
-        row = np.repeat(np.arange(len(said)), rows.counts)
-        ascending = (np.diff(index) > 0) | (np.diff(row) > 0)
-        in_range = index.min(initial=1) >= 1 and index.max(initial=1) <= most
-        return rows if in_range and ascending.all() and np.isfinite(rows.values).all() else None
-
-    def _careful(self, lines: Lines, said: list[tuple[int, bytes]]) -> _Rows:
+    def _careful(self, lines: Lines, said: list[tuple[int, bytes]]) -> Rows:
         """The rows, or the error about the first thing that is wrong."""
-        rows = _Rows()
+        rows = Rows()
         for number, line in said:
-            label, *features = _TOKEN.finditer(line.partition(b"#")[0])
-            if b":" in label[0]:
-                problem = f"expected a label before the features, {found(label[0])}"
-                lines.fail(number, f"character {label.start() + 1}", problem)
-            rows.labels.append(label[0])
-            rows.counts.append(len(features))
-            before = 0
-            for feature in features:
-                index, value, problem = self._feature(feature[0], before)
-                if problem:
-                    problem = f"{problem}, {found(feature[0])}"
-                    lines.fail(number, f"character {feature.start() + 1}", problem)
-                rows.indices.append(index)
-                rows.values.append(value)
-                before = index
+            try:
+                read_line(line, self.dim, rows)
+            except LineError as fault:
+                lines.fail(number, f"character {fault.position}", str(fault))
         return rows
 
-    def _feature(self, token: bytes, before: int) -> tuple[int, float, str]:
-        """Index and value of a feature, and what is wrong with it, if anything."""
-        head, colon, tail = token.partition(b":")
-        value = number_in(tail.decode("utf-8", "replace"))
-        if not colon or not head.isdigit():
-            return 0, value, "expected index:value"
-        digits = head.lstrip(b"0") or b"0"
-        index = int(digits) if len(digits) <= len(str(DIM_MAX)) else DIM_MAX + 1
-        problem = ""
-        if index < 1:
-            problem = "expected an index of at least 1"
-        elif self.dim is not None and index > self.dim:
-            problem = f"expected an index of at most {self.dim}, the number of features"
-        elif index > DIM_MAX:
-            problem = f"expected an index of at most {DIM_MAX}"
-        elif index <= before:
-            problem = f"expected an index above {before}, as indices must ascend"
-        elif math.isnan(value):
-            problem = "expected a finite number after the colon"
-        return index, value, problem
+
+class LineError(ValueError):
+    """What is wrong with a line, and the character, from 1, at which it is."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+def well_formed(lines: Iterable[bytes], dim: int | None) -> Rows | None:
+    """The rows if all lines are well-formed, else None; `dim` is the highest index allowed."""
+    rows = Rows()
+    try:
+        for line in lines:
+            match = _LINE.fullmatch(line)
+            if match is None:
+                return None
+            pairs = match["pairs"].replace(b":", b" ").split()
+            rows.labels.append(match["label"])
+            rows.counts.append(len(pairs) // 2)
+            rows.indices += map(int, pairs[::2])
+            rows.values += map(float, pairs[1::2])
+        index = np.array(rows.indices, dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    most = DIM_MAX if dim is None else dim
+    row = np.repeat(np.arange(len(rows.counts)), rows.counts)
+    ascending = (np.diff(index) > 0) | (np.diff(row) > 0)
+    in_range = index.min(initial=1) >= 1 and index.max(initial=1) <= most
+    return rows if in_range and ascending.all() and np.isfinite(rows.values).all() else None
+
+
+def read_line(line: bytes, dim: int | None, rows: Rows) -> None:
+    """Add a line that is not blank to the rows, or raise a LineError about its first fault."""
+    label, *features = _TOKEN.finditer(line.partition(b"#")[0])
+    if b":" in label[0]:
+        problem = f"expected a label before the features, {found(label[0])}"
+        raise LineError(label.start() + 1, problem)
+    rows.labels.append(label[0])
+    rows.counts.append(len(features))
+    before = 0
+    for feature in features:
+        index, value, problem = _feature(feature[0], before, dim)
+        if problem:
+            raise LineError(feature.start() + 1, f"{problem}, {found(feature[0])}")
+        rows.indices.append(index)
+        rows.values.append(value)
+        before = index
+
+
+def _feature(token: bytes, before: int, dim: int | None) -> tuple[int, float, str]:
+    """Index and value of a feature, and what is wrong with it, if anything."""
+    head, colon, tail = token.partition(b":")
+    value = number_in(tail.decode("utf-8", "replace"))
+    if not colon or not head.isdigit():
+        return 0, value, "expected index:value"
+    digits = head.lstrip(b"0") or b"0"
+    index = int(digits) if len(digits) <= len(str(DIM_MAX)) else DIM_MAX + 1
+    problem = ""
+    if index < 1:
+        problem = "expected an index of at least 1"
+    elif dim is not None and index > dim:
+        problem = f"expected an index of at most {dim}, the number of features"
+    elif index > DIM_MAX:
+        problem = f"expected an index of at most {DIM_MAX}"
+    elif index <= before:
+        problem = f"expected an index above {before}, as indices must ascend"
+    elif math.isnan(value):
+        problem = "expected a finite number after the colon"
+    return index, value, problem
 
 
 @dataclass(frozen=True, slots=True)
