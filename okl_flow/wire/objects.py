@@ -1,0 +1,119 @@
+"""JSON and MessagePack: a record is an object with named members."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from okl_flow.events import Reason
+from okl_flow.parameters import check, choice
+from okl_flow.wire.features import Features, Reader
+from okl_flow.wire.formats import EXPECTED, NAME_LONGEST, REFUSALS, Format, Parser, Wire
+from okl_flow.wire.problems import Problem, explained, seen
+
+__all__ = ["Json", "MessagePack"]
+
+
+class _Whose(msgspec.Struct, gc=False):
+    """Whose record it is: all that is read of one with other things wrong."""
+
+    key: Any = None
+    id: Any = None
+
+
+@dataclass(frozen=True)
+class Json(Format):
+    """JSON: an object per record.
+
+    Parameters:
+        unknown: ignore members that a record has besides its own, or refuse them.
+    """
+
+    unknown: str = choice("ignore", "refuse")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def parser(self, features: Features | None) -> Parser:
+        """What parses records of the format, with the features as chosen."""
+        return _ObjectParser("JSON", msgspec.json.Decoder, self.unknown, _reader("json", features))
+
+
+@dataclass(frozen=True)
+class MessagePack(Format):
+    """MessagePack: a map per record, with the members that JSON has; NaN is as good as nil.
+
+    Parameters:
+        unknown: ignore members that a record has besides its own, or refuse them.
+    """
+
+    unknown: str = choice("ignore", "refuse")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def parser(self, features: Features | None) -> Parser:
+        """What parses records of the format, with the features as chosen."""
+        reader = _reader("msgpack", features)
+        return _ObjectParser("MessagePack", msgspec.msgpack.Decoder, self.unknown, reader)
+
+
+def _reader(format: str, features: Features | None) -> Reader:
+    if features is None:
+        raise ValueError(
+            f"features must be Columns, Names or Hashing for the format {format}, not None"
+        )
+    return features.reader()
+
+
+class _ObjectParser(Parser):
+    def __init__(
+        self, name: str, decoder: Callable[..., Any], unknown: str, reader: Reader
+    ) -> None:
+        self._name = name
+        fields = [(field.name, field.type, field.default) for field in msgspec.structs.fields(Wire)]
+        form = msgspec.defstruct(
+            "Wire",
+            [
+                (field, reader.form | None if field == "features" else kind, default)
+                for field, kind, default in fields
+            ],
+            forbid_unknown_fields=unknown == "refuse",
+            gc=False,
+        )
+        self._decode: Callable[[bytes], Wire] = decoder(form).decode
+        self._decode_anything: Callable[[bytes], Any] = decoder().decode
+        self._decode_whose: Callable[[bytes], _Whose] = decoder(_Whose).decode
+        self._names = reader.names
+
+    def parse_all(self, values: Sequence[bytes]) -> list[Wire | Problem]:
+        """What the values are; an error if one is not of the format."""
+        decode = self._decode
+        return [decode(value) for value in values]
+
+    def explain(self, value: bytes, error: Exception) -> Problem:
+        """What is wrong with a value that has raised an error."""
+        try:
+            record = self._decode_anything(value)
+        except REFUSALS:
+            record = None
+        if isinstance(error, msgspec.ValidationError):
+            problem = explained(error, record, EXPECTED, self._names)
+        else:
+            detail = str(error).partition("malformed: ")[2] or str(error) or type(error).__name__
+            message = f"expected {self._name}, {seen(value)}: {detail[:1].lower()}{detail[1:]}"
+            problem = Problem(Reason.MALFORMED, message)
+        try:
+            whose = self._decode_whose(value)
+        except REFUSALS:
+            return problem
+        problem.key, problem.id = _name(whose.key), _name(whose.id)
+        return problem
+
+
+def _name(value: Any) -> str | None:
+    """A key or id, if it can be one."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    text = str(value) if whole or isinstance(value, str) else ""
+    return text if 0 < len(text) <= NAME_LONGEST else None
