@@ -1,5 +1,16 @@
 """Bytewax operators, and what they keep for each key."""
 
+from okl_flow.operators.decode import DecodeOut, decode
+from okl_flow.operators.encode import encode
+from okl_flow.operators.files import lines, write_lines
 from okl_flow.operators.prequential import PrequentialOut, prequential
 
-__all__ = ["PrequentialOut", "prequential"]
+__all__ = [
+    "DecodeOut",
+    "PrequentialOut",
+    "decode",
+    "encode",
+    "lines",
+    "prequential",
+    "write_lines",
+]
