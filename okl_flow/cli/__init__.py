@@ -8,6 +8,7 @@ import typer
 from okl_flow.cli.errors import Commands
 from okl_flow.cli.eval import evaluate
 from okl_flow.cli.learners import learners
+from okl_flow.cli.schema import schema
 
 __all__ = ["app", "main"]
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command("eval")(evaluate)
 app.command("learners")(learners)
+app.command("schema")(schema)
 
 
 def _print_version(wanted: bool) -> None:
