@@ -136,14 +136,22 @@ class _FileLines(StatefulSourcePartition[Raw, Position]):
         self._skip = skip
         self._file = _opened(path)
         try:
+            self._seek()
+        except ValueError:
+            self._file.close()
+            raise
+
+    def _seek(self) -> None:
+        """Go to where the file was read to, if it is still that long."""
+        try:
             found = self._file.seek(self._bytes)
         except (EOFError, OSError, zlib.error) as error:
             raise self._damaged(error) from None
         if not isinstance(self._file.raw, gzip.GzipFile):  # any place can be sought in others
-            found = min(found, os.path.getsize(path))
+            found = min(found, os.path.getsize(self._path))
         if found < self._bytes:
             raise ValueError(
-                f"{path}: {self._bytes} bytes of it were read before, and now it is shorter; "
+                f"{self._path}: {self._bytes} bytes of it were read before, and now it is shorter; "
                 "put the file back, or start anew without the recovery store"
             )
 

@@ -39,6 +39,7 @@ class Reader(ABC):
     dim: int
     form: Any  # the type that the features of an event are decoded to
     names: Sequence[str] = ()  # that the features may have, where they are fixed
+    expected: str = "an object with features by name"
 
     @abstractmethod
     def fill(self, values: list[Any], X: Array) -> Problems:
@@ -96,6 +97,7 @@ class _ColumnsReader(Reader):
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
+        self.expected = f"a list of {dim} numbers, or an object with indices and values"
 
     def fill(self, values: list[Any], X: Array) -> Problems:
         if set(map(type, values)) == {list} and set(map(len, values)) == {self.dim}:

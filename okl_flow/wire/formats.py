@@ -82,10 +82,12 @@ class Parser(ABC):
 
     def parse(self, values: Sequence[bytes | None]) -> list[Wire | Problem]:
         """What each of the values is; a tombstone asks that its key be forgotten."""
-        try:
-            return self.parse_all(values)  # type: ignore[arg-type]
-        except REFUSALS:
-            return [self._parse_one(value) for value in values]
+        if None not in values:
+            try:
+                return self.parse_all(values)  # type: ignore[arg-type]
+            except REFUSALS:
+                pass
+        return [self._parse_one(value) for value in values]
 
     def _parse_one(self, value: bytes | None) -> Wire | Problem:
         if value is None:

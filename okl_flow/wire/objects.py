@@ -86,6 +86,7 @@ class _ObjectParser(Parser):
         self._decode_anything: Callable[[bytes], Any] = decoder().decode
         self._decode_whose: Callable[[bytes], _Whose] = decoder(_Whose).decode
         self._names = reader.names
+        self._expected = {**EXPECTED, "features": reader.expected}
 
     def parse_all(self, values: Sequence[bytes]) -> list[Wire | Problem]:
         """What the values are; an error if one is not of the format."""
@@ -99,7 +100,7 @@ class _ObjectParser(Parser):
         except REFUSALS:
             record = None
         if isinstance(error, msgspec.ValidationError):
-            problem = explained(error, record, EXPECTED, self._names)
+            problem = explained(error, record, self._expected, self._names)
         else:
             detail = str(error).partition("malformed: ")[2] or str(error) or type(error).__name__
             message = f"expected {self._name}, {seen(value)}: {detail[:1].lower()}{detail[1:]}"
