@@ -36,4 +36,4 @@ def test_the_commands_work(command, tmp_path, monkeypatch):
     _program, *arguments = shlex.split(command, comments=True)
     result = CliRunner().invoke(cli.app, arguments)
     assert result.exit_code == 0, result.output
-    assert "bpa_s" in result.output
+    assert ("bpa_s" if arguments[0] in ("eval", "learners") else "{") in result.output
