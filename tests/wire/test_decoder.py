@@ -5,7 +5,7 @@ import json
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from okl_flow.events import Cause, Event, Forget, Label, Reason, Reject
@@ -390,6 +390,7 @@ raws = st.builds(
 
 
 @pytest.mark.parametrize("which", range(len(decoders())))
+@settings(deadline=None)
 @given(batch=st.lists(raws, max_size=6))
 def test_every_record_has_one_outcome_however_it_is_batched(which, batch):
     """Whatever the bytes: nothing raises, nothing is lost, and the neighbours do not matter."""
@@ -410,6 +411,7 @@ def test_every_record_has_one_outcome_however_it_is_batched(which, batch):
         msgspec.json.encode(reject)
 
 
+@settings(deadline=None)
 @given(objects)
 def test_json_and_messagepack_agree(record):
     """An object means the same in both, where JSON can say it at all."""

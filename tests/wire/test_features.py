@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import murmurhash3_32
@@ -104,6 +104,7 @@ def test_configurations_compare():
     assert Hashing(8) != Hashing(8, seed=1)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(0, 2**32 - 1), st.integers(0, 3))
 def test_the_hash_is_murmur3(octets, seed, before):
     buffer = np.frombuffer(b"x" * before + octets + b"y", np.uint8)
@@ -117,6 +118,7 @@ values = st.one_of(
 by_name = st.dictionaries(st.text(max_size=4), values, max_size=5)
 
 
+@settings(deadline=None)
 @given(st.lists(by_name, min_size=1, max_size=4), st.integers(1, 9))
 def test_hashed_columns_are_those_of_scikit_learn(batch, dim):
     decoder = Decoder("json", Hashing(dim))

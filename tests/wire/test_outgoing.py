@@ -7,7 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from okl_flow.events import Alarm, Cause, Prediction, Reason, Reject, Report
@@ -140,6 +140,7 @@ predictions = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(predictions, max_size=3), st.sampled_from(["json", "msgpack"]))
 def test_round_trips_are_exact(records, format):
     values = [encoded.value for encoded in Encoder(format)(records)]

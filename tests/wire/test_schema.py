@@ -5,7 +5,7 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from okl_flow.events import Event, Forget, Label, Reject
 from okl_flow.wire import Columns, Decoder, Encoder, Hashing, Raw
@@ -105,6 +105,7 @@ def test_what_is_not_finite_fits_its_schema():
         assert fits(json.loads(Encoder()([odd])[0].value), schema, schema)
 
 
+@settings(deadline=None)
 @given(objects)
 def test_what_is_decoded_fits_its_schema(record):
     """And what does not fit is rejected, whatever the features are configured to be."""
