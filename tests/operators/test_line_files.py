@@ -65,6 +65,13 @@ def test_the_mark_of_utf_8_and_a_header_are_left_out(file):
         ]
 
 
+def test_the_mark_belongs_to_a_line_that_is_not_the_first(file):
+    path = file("one\n\ufefftwo\n".encode())
+    for batch_size in (1, 2):
+        batches, _ = drained(LinesSource(path, batch_size=batch_size))
+        assert [raw.value for batch in batches for raw in batch] == [b"one", "\ufefftwo".encode()]
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 5, 100])
 def test_a_part_goes_on_where_it_was(file, batch_size):
     path = file("\ufeffzero\n".encode() + b"".join(b"line %d\n\n" % i for i in range(9)) + b"end")
