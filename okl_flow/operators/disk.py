@@ -55,7 +55,7 @@ class DiskStore:
         self._place = place
         self._kept = versions_kept
         self._chunks = 0  # of the list of the version to come
-        self._swept = rocks.record_prefix("")
+        self._swept = rocks.FIRST
         self._handed: list[Request] = []  # to be answered by the next commit
         self._answered: dict[str, int] = {}  # and in which version others were
         self._head = Head(place.store, _BEGINNING, _BEGINNING)
@@ -72,7 +72,7 @@ class DiskStore:
         """Of each key the version that its record was written in, and the packed record."""
         found: list[tuple[int, bytes] | None] = []
         with explained(self._place.where):
-            rows = self._database.iter()
+            rows = rocks.rows_by_key(self._database)
             for key in keys:
                 prefix = rocks.record_prefix(key)
                 rows.seek(prefix)
@@ -124,10 +124,9 @@ class DiskStore:
 
     def sweep(self, count: int) -> list[tuple[str, int, bytes]]:
         """The next so many stored records, with their versions, going round for ever."""
-        begin = rocks.record_prefix("")
         with explained(self._place.where):
             ahead = rocks.newest(self._database, self._swept)
-            again = rocks.newest(self._database, begin, end=self._swept)
+            again = rocks.newest(self._database, end=self._swept)
             present = (one for one in chain(ahead, again) if one[2])
             found = list(islice(present, count))
         if found:
