@@ -209,7 +209,7 @@ class Admission:
                 label = early.label
                 self._figures.add("joined")
             if label is None:
-                waiting = Waiting(event.features, event.time, record.events)
+                waiting = Waiting(event.features.copy(), event.time, record.events)
                 self._figures.add("expired", room.wait(event.id, waiting, limits))
         self._note_events(event.key, entry, event.features.shape[0], [event.time])
         return at, event.features, label, record.events - 1, event.time, waiting

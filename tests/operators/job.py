@@ -1,0 +1,105 @@
+"""A job as its own process, to be killed: `python -m tests.operators.job SETTINGS.json NUMBER`.
+
+It reads a file of events at a slow pace, learns, and writes predictions and rejects. The
+settings may name a failpoint, where the process kills itself.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import bytewax.operators as op
+from bytewax.dataflow import Dataflow
+from bytewax.recovery import RecoveryConfig
+from bytewax.testing import cluster_main
+
+from okl_flow import make_learner
+from okl_flow.operators import decode, encode, lines, prequential, write_lines
+from okl_flow.operators.disk import DiskStore
+from okl_flow.operators.partition import Partition
+from okl_flow.wire import Columns
+
+LEARNER = make_learner("bogd", budget=5, bandwidth=1.5)
+DIM = 3
+STEP = "learn"
+PARTITIONS = 8
+
+
+def flow_of(settings):
+    folder = Path(settings["folder"])
+    flow = Dataflow("job")
+
+    def slowly(raws):
+        time.sleep(settings["pause"])
+        with (folder / "read").open("a") as log:
+            log.write(f"{os.getpid()} {raws[0].partition} {raws[0].offset} {len(raws)}\n")
+        return raws
+
+    raws = lines("read", flow, settings["inputs"], batch_size=settings["batch"])
+    decoded = decode("decode", op.flat_map_batch("slowly", raws, slowly), features=Columns(DIM))
+    out = prequential(
+        STEP,
+        decoded.events,
+        make_learner(**settings["learner"]),
+        partitions=PARTITIONS,
+        state_dir=folder / "state",
+        keys_in_memory=16,
+        labels_wait_count=4,
+        labels_wait=timedelta(milliseconds=700),
+    )
+    write_lines("predictions", encode("encode", out.predictions), folder / "predictions")
+    rejects = op.merge("both", out.rejects, decoded.rejects)
+    write_lines("rejects", encode("encode_rejects", rejects), folder / "rejects")
+    return flow
+
+
+FAILPOINTS = {
+    "before_commit": (DiskStore, "commit", "before"),
+    "after_commit": (DiskStore, "commit", "after"),
+    "after_spill": (DiskStore, "spill", "after"),
+    "before_undo": (DiskStore, "_undo", "before"),
+    "after_undo": (DiskStore, "_undo", "after"),
+    "during_resume": (DiskStore, "_resume", "after"),
+    "after_snapshot": (Partition, "snapshot", "after"),
+}
+
+
+def arm(name, calls):
+    """Let the process die at the failpoint, when it gets there for the n-th time."""
+    owner, method, when = FAILPOINTS[name]
+    real = getattr(owner, method)
+    left = [calls]
+
+    def armed(*args, **kwargs):
+        left[0] -= 1
+        if when == "before" and left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*args, **kwargs)
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, method, armed)
+
+
+def main():
+    settings, number = json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2])
+    if number == settings.get("dies"):
+        arm(settings["failpoint"], settings["calls"])
+    cluster_main(
+        flow_of(settings),
+        settings["addresses"],
+        number,
+        epoch_interval=timedelta(milliseconds=settings["epoch"]),
+        recovery_config=RecoveryConfig(
+            str(Path(settings["folder"]) / "recovery"), backup_interval=timedelta(0)
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()
