@@ -105,10 +105,9 @@ class Job:
                 for number in range(processes)
             ]
 
-    def run(self, processes, **more):
+    def run(self, processes):
         """Run until all processes have ended; True if the job is done."""
-        started = self.start(processes, **more)
-        return self.wait(started)
+        return self.wait(self.start(processes))
 
     def wait(self, started):
         """Wait for the end; if one of them dies the others go as well."""
@@ -221,16 +220,12 @@ def test_kills_leave_no_trace(seed, inputs, expected, undisturbed, tmp_path):
     job = Job(tmp_path / "job", inputs)
     for _ in range(KILLS):
         processes = int(rng.integers(1, 4))
-        if rng.random() < 0.5:
-            failpoint = str(rng.choice(list(FAILPOINTS)))
-            more = {
-                "failpoint": failpoint,
-                "dies": int(rng.integers(processes)),
-                "calls": int(rng.integers(1, 60)),
-            }
-            job.run(processes, **more)
-            continue
-        started = job.start(processes)
+        failpoint = {
+            "failpoint": str(rng.choice(list(FAILPOINTS))),
+            "dies": int(rng.integers(processes)),
+            "calls": int(rng.integers(1, 40)),
+        }
+        started = job.start(processes, **(failpoint if rng.random() < 0.5 else {}))
         job.wait_for_reading(started, int(rng.integers(1, 80)))
         kill(started[: int(rng.integers(1, processes + 1))])
         job.wait(started)
