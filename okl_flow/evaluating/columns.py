@@ -14,17 +14,31 @@ from okl_flow.murmur import partitions_of
 from okl_flow.native import Array
 from okl_flow.tasks import Binary, Task
 
-__all__ = ["Columns", "by_partition", "columns_of", "joined"]
+__all__ = [
+    "LABEL",
+    "LOSS",
+    "PREDICTED",
+    "SCORE",
+    "Columns",
+    "by_partition",
+    "columns_of",
+    "joined",
+]
+
+
+LABEL, PREDICTED, LOSS, SCORE = range(4)
+"""Columns of the numbers."""
+
+_WIDTH = 4
 
 
 @dataclass(slots=True)
 class Columns:
-    """Predictions in their order, a column for each of what is needed of them."""
+    """Predictions in their order."""
 
-    labels: Array  # positions of classes, or numbers; NaN for none
-    predicted: Array  # the same
-    losses: Array  # NaN for none
-    scores: Array  # in a binary task; what was predicted elsewhere
+    # Label, what was predicted, loss, score. Classes are positions from 0; NaN for what is not
+    # known; the score is that of a binary task.
+    numbers: Array
     keys: list[str]
     causes: list[Cause]
     times: list[int | None]
@@ -35,10 +49,7 @@ class Columns:
     def cut(self, begin: int, end: int) -> "Columns":
         """The predictions from one position to another."""
         return Columns(
-            self.labels[begin:end],
-            self.predicted[begin:end],
-            self.losses[begin:end],
-            self.scores[begin:end],
+            self.numbers[begin:end],
             self.keys[begin:end],
             self.causes[begin:end],
             self.times[begin:end],
@@ -46,8 +57,7 @@ class Columns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Bytes: a pickle of each cause would cost more than all the rest."""
-        numbers = np.array([self.labels, self.predicted, self.losses, self.scores]).tobytes()
-        return _columns, (numbers, _encode((self.keys, self.causes, self.times)))
+        return _columns, (self.numbers.tobytes(), _encode((self.keys, self.causes, self.times)))
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -55,15 +65,12 @@ _decoder = msgspec.msgpack.Decoder(tuple[list[str], list[Cause], list[int | None
 
 
 def _columns(numbers: bytes, lists: bytes) -> Columns:
-    keys, causes, times = _decoder.decode(lists)
-    labels, predicted, losses, scores = np.frombuffer(numbers).reshape(4, -1).copy()
-    return Columns(labels, predicted, losses, scores, keys, causes, times)
+    return Columns(np.frombuffer(numbers).reshape(-1, _WIDTH).copy(), *_decoder.decode(lists))
 
 
 def columns_of(predictions: Sequence[Prediction], task: Task) -> Columns:
     """Predictions as columns. A label that is none of the task's raises a ValueError."""
     labels = np.array([one.label for one in predictions], dtype=np.float64)
-    predicted = np.array([one.predicted for one in predictions], dtype=np.float64)
     causes = [one.cause for one in predictions]
     bad = task.first_refused(labels)
     if bad >= 0:
@@ -71,18 +78,15 @@ def columns_of(predictions: Sequence[Prediction], task: Task) -> Columns:
             f"evaluate: labels of a {task.name} task must be {task.labels}, and the prediction "
             f"for {causes[bad]} has {labels[bad]}: give evaluate the task of the learner"
         )
-    predicted = class_positions(task, predicted)
-    scores = predicted
+    numbers = np.zeros((len(predictions), _WIDTH))
+    numbers[:, LABEL] = class_positions(task, labels)
+    predicted = np.array([one.predicted for one in predictions], dtype=np.float64)
+    numbers[:, PREDICTED] = class_positions(task, predicted)
+    numbers[:, LOSS] = [one.loss for one in predictions]
     if isinstance(task, Binary):
-        scores = np.array([one.score for one in predictions], dtype=np.float64)
+        numbers[:, SCORE] = [one.score for one in predictions]
     return Columns(
-        class_positions(task, labels),
-        predicted,
-        np.array([one.loss for one in predictions], dtype=np.float64),
-        scores,
-        [one.key for one in predictions],
-        causes,
-        [one.time for one in predictions],
+        numbers, [one.key for one in predictions], causes, [one.time for one in predictions]
     )
 
 
@@ -96,20 +100,17 @@ def by_partition(columns: Columns, partitions: int) -> Iterator[tuple[int, Colum
         if len(columns):
             yield int(numbers[0]), columns
         return
-    sorted_columns = _reordered(columns, order)
+    ordered = _reordered(columns, order)
     begin = 0
     for end in [*bounds.tolist(), len(columns)]:
-        yield int(numbers[begin]), sorted_columns.cut(begin, end)
+        yield int(numbers[begin]), ordered.cut(begin, end)
         begin = end
 
 
 def _reordered(columns: Columns, order: NDArray[np.int64]) -> Columns:
     places = order.tolist()
     return Columns(
-        columns.labels[order],
-        columns.predicted[order],
-        columns.losses[order],
-        columns.scores[order],
+        columns.numbers[order],
         [columns.keys[i] for i in places],
         [columns.causes[i] for i in places],
         [columns.times[i] for i in places],
@@ -121,10 +122,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
     if len(parts) == 1:
         return parts[0]
     return Columns(
-        np.concatenate([one.labels for one in parts]),
-        np.concatenate([one.predicted for one in parts]),
-        np.concatenate([one.losses for one in parts]),
-        np.concatenate([one.scores for one in parts]),
+        np.concatenate([one.numbers for one in parts]),
         [key for one in parts for key in one.keys],
         [cause for one in parts for cause in one.causes],
         [time for one in parts for time in one.times],

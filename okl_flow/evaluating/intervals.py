@@ -28,6 +28,8 @@ __all__ = [
 # sides. The best stake after n events is about sqrt(2 log(1 / alpha) / (n p)): the least one
 # serves up to some 10**8 events.
 _STAKES = np.array([side * 2.0**power for power in range(-11, 3) for side in (-1.0, 1.0)])
+_GAINS = np.expm1(_STAKES)
+_NO_MATTER = 40.0  # in the logarithm: a capital so much smaller changes no bit of the mean
 _ROUNDS_MOST = 100
 _NEAR_ENOUGH = 1e-9
 
@@ -63,48 +65,72 @@ def rate_interval(mistakes: float, count: float, confidence: float = 0.95) -> tu
 
 
 @native
-def rate_sequence(mistakes: float, count: float, alpha: float) -> tuple[float, float]:
-    """The two ends of `rate_interval`; 0 and 1 before the first event."""
+def wilson(mistakes: float, count: float, quantile: float) -> tuple[float, float]:
+    """The two ends of `wilson_interval`; 0 and 1 before the first event."""
     if not count > 0.0:
         return 0.0, 1.0
-    # The fortune is convex in the rate, so each end is found by Newton's method from outside,
-    # which never goes beyond it.
-    low, high = 0.0, 1.0
     rate = mistakes / count
-    for _ in range(_ROUNDS_MOST):
-        value, slope = _fortune(low, mistakes, count, alpha)
-        if value <= 0.0 or slope >= 0.0:
-            break
-        step = -value / slope
-        low = min(low + step, rate)
-        if step < _NEAR_ENOUGH:
-            break
-    for _ in range(_ROUNDS_MOST):
-        value, slope = _fortune(high, mistakes, count, alpha)
-        if value <= 0.0 or slope <= 0.0:
-            break
-        step = value / slope
-        high = max(high - step, rate)
-        if step < _NEAR_ENOUGH:
-            break
-    return low, high
+    extra = quantile * quantile / count
+    middle = (rate + extra / 2.0) / (1.0 + extra)
+    radius = math.sqrt(extra * (rate * (1.0 - rate) + extra / 4.0)) / (1.0 + extra)
+    return max(0.0, middle - radius), min(1.0, middle + radius)
 
 
 @native
 def _fortune(mean: float, mistakes: float, count: float, alpha: float) -> tuple[float, float]:
     """Logarithm of the gamblers' mean capital times alpha, and its slope in the mean."""
     largest = -math.inf
+    capitals = np.empty(_STAKES.shape[0])
     for j in range(_STAKES.shape[0]):
-        gain = math.exp(_STAKES[j]) - 1.0
-        largest = max(largest, _STAKES[j] * mistakes - count * math.log1p(mean * gain))
+        capitals[j] = _STAKES[j] * mistakes - count * math.log1p(mean * _GAINS[j])
+        largest = max(largest, capitals[j])
     total, slope = 0.0, 0.0
     for j in range(_STAKES.shape[0]):
-        gain = math.exp(_STAKES[j]) - 1.0
-        capital = math.exp(_STAKES[j] * mistakes - count * math.log1p(mean * gain) - largest)
+        if capitals[j] < largest - _NO_MATTER:
+            continue
+        capital = math.exp(capitals[j] - largest)
         total += capital
-        slope -= capital * count * gain / (1.0 + mean * gain)
+        slope -= capital * count * _GAINS[j] / (1.0 + mean * _GAINS[j])
     value = largest + math.log(total / _STAKES.shape[0]) + math.log(alpha)
     return value, slope / total
+
+
+@native
+def _end(outermost: float, near: float, mistakes: float, count: float, alpha: float) -> float:
+    """The rate between the outermost and the mean at which the fortune is made.
+
+    The fortune is convex in the rate: Newton's method comes to the end from outside and never
+    goes beyond it.
+    """
+    rate = mistakes / count
+    value, slope = _fortune(near, mistakes, count, alpha)
+    here = near
+    if value <= 0.0:
+        here = outermost
+        value, slope = _fortune(here, mistakes, count, alpha)
+    for _ in range(_ROUNDS_MOST):
+        if value <= 0.0 or slope * (rate - here) >= 0.0:
+            break
+        step = -value / slope
+        here += step
+        if abs(step) < _NEAR_ENOUGH:
+            break
+        value, slope = _fortune(here, mistakes, count, alpha)
+    return here
+
+
+@native
+def rate_sequence(mistakes: float, count: float, alpha: float) -> tuple[float, float]:
+    """The two ends of `rate_interval`; 0 and 1 before the first event."""
+    if not count > 0.0:
+        return 0.0, 1.0
+    # Wilson's ends for the odds that the best stake alone would have to beat are close by, and
+    # mostly outside.
+    odds = math.sqrt(2.0 * math.log(_STAKES.shape[0] / alpha))
+    near_low, near_high = wilson(mistakes, count, odds)
+    low = _end(0.0, near_low, mistakes, count, alpha)
+    high = _end(1.0, near_high, mistakes, count, alpha)
+    return low, high
 
 
 def wilson_interval(mistakes: float, count: float, confidence: float = 0.95) -> tuple[float, float]:
@@ -121,18 +147,6 @@ def wilson_interval(mistakes: float, count: float, confidence: float = 0.95) -> 
 def normal_quantile(confidence: float) -> float:
     """How many standard deviations either side hold a normal variable with this chance."""
     return NormalDist().inv_cdf(0.5 + confidence / 2.0)
-
-
-@native
-def wilson(mistakes: float, count: float, quantile: float) -> tuple[float, float]:
-    """The two ends of `wilson_interval`; 0 and 1 before the first event."""
-    if not count > 0.0:
-        return 0.0, 1.0
-    rate = mistakes / count
-    extra = quantile * quantile / count
-    middle = (rate + extra / 2.0) / (1.0 + extra)
-    radius = math.sqrt(extra * (rate * (1.0 - rate) + extra / 4.0)) / (1.0 + extra)
-    return max(0.0, middle - radius), min(1.0, middle + radius)
 
 
 def mean_interval(
@@ -152,16 +166,8 @@ def mean_interval(
     [0.472, 0.528]
     """
     check_confidence(confidence)
-    return mean_sequence(float(total), float(squares), float(count), 1.0 - confidence)
-
-
-def mean_sequence(total: float, squares: float, count: float, alpha: float) -> tuple[float, float]:
-    """The two ends of `mean_interval`, for alpha = 1 - confidence."""
-    radius = mean_radius(total, squares, count, alpha)
-    if math.isnan(radius):
-        return -math.inf, math.inf
-    mean = total / count
-    return mean - radius, mean + radius
+    low, high = mean_sequence(float(total), float(squares), float(count), 1.0 - confidence)
+    return float(low), float(high)
 
 
 @native
@@ -176,3 +182,13 @@ def mean_radius(total: float, squares: float, count: float, alpha: float) -> flo
     grown = count * tuning + 1.0
     bound = 2.0 * grown / (count * count * tuning) * math.log(math.sqrt(grown) / alpha)
     return math.sqrt(variance * bound)
+
+
+@native
+def mean_sequence(total: float, squares: float, count: float, alpha: float) -> tuple[float, float]:
+    """The two ends of `mean_interval`, for alpha = 1 - confidence."""
+    radius = mean_radius(total, squares, count, alpha)
+    if math.isnan(radius):
+        return -math.inf, math.inf
+    mean = total / count
+    return mean - radius, mean + radius

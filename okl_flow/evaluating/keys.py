@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from okl_flow.evaluating.columns import Columns
+from okl_flow.evaluating.columns import LABEL, LOSS, PREDICTED, Columns
 from okl_flow.evaluating.drift import FINDINGS, NativeDrift, watch
 from okl_flow.evaluating.intervals import mean_radius, wilson
 from okl_flow.evaluating.settings import Settings
@@ -71,43 +71,58 @@ class KeyTable:
         # one round through the table serves as many searches as there are keys with that count.
         self.search = np.zeros(2, dtype=np.int64)
         self._slots: dict[str, int] = {}
+        self._nobody = np.zeros(0, dtype=np.int64)
+        self._rung_at = np.zeros(0, dtype=np.int64)
+        self._findings = np.zeros((1, len(FINDINGS)))
 
     def take(self, columns: Columns) -> tuple[list[Ring], list[tuple[int, Array]]]:
         """Take in predictions: the alarms, and the rows of keys that are due, by position."""
+        count, names = len(columns), columns.keys
+        slots = [self._slots.get(key, -1) for key in names]
+        if -1 not in slots:  # nobody comes or goes: each prediction may have a number of its own
+            return self._taken(columns, np.arange(count), np.array(slots), self._nobody)
+        local: dict[str, int] = {}
+        ids = np.array([local.setdefault(key, len(local)) for key in names])
+        slot_of = np.array([self._slots.get(key, -1) for key in local])
+        self._make_room(len(self.names) + int(np.count_nonzero(slot_of < 0)))
+        owner = np.full(self.rows.shape[0], -1)
+        found = self._taken(columns, ids, slot_of, owner)
+        self._rename(list(local), owner)
+        return found
+
+    def _taken(
+        self,
+        columns: Columns,
+        ids: NDArray[np.int64],
+        slot_of: NDArray[np.int64],
+        owner: NDArray[np.int64],
+    ) -> tuple[list[Ring], list[tuple[int, Array]]]:
         settings = self.settings
         count = len(columns)
-        local: dict[str, int] = {}
-        ids = np.array([local.setdefault(key, len(local)) for key in columns.keys], dtype=np.int64)
-        keys = list(local)
-        slot_of = np.array([self._slots.get(key, -1) for key in keys], dtype=np.int64)
-        self._make_room(len(self.names) + int(np.count_nonzero(slot_of < 0)))
-        owner = np.full(self.rows.shape[0], -1, dtype=np.int64)
         due_every = settings.key_report_every if settings.keys == "all" else 0
         due_at = np.empty(count if due_every else 0, dtype=np.int64)
         due_rows = np.empty((due_at.shape[0], listed_width(settings)))
-        rung_at = np.empty(count if settings.drift else 0, dtype=np.int64)
-        findings = np.empty((rung_at.shape[0] + 1, len(FINDINGS)))
-        used, rung, due = _take(
+        if count > self._rung_at.shape[0]:
+            self._rung_at = np.empty(2 * count, dtype=np.int64)
+            self._findings = np.empty((2 * count + 1, len(FINDINGS)))
+        rung, due = _take(
             self.rows,
             len(self.names),
             self.search,
             ids,
             slot_of,
             owner,
-            columns.labels,
-            columns.predicted,
-            columns.losses,
+            columns.numbers,
             settings.classes,
             settings.keep,
             settings.native_drift,
             due_every,
-            rung_at,
-            findings,
+            self._rung_at,
+            self._findings,
             due_at,
             due_rows,
         )
-        self._rename(keys, owner, used)
-        rings = [Ring(int(rung_at[i]), findings[i].tolist()) for i in range(rung)]
+        rings = [Ring(int(self._rung_at[i]), self._findings[i].tolist()) for i in range(rung)]
         return rings, [(int(due_at[i]), due_rows[i]) for i in range(due)]
 
     def _make_room(self, wanted: int) -> None:
@@ -122,7 +137,7 @@ class KeyTable:
         grown[: len(self.names)] = self.rows[: len(self.names)]
         self.rows = grown
 
-    def _rename(self, keys: list[str], owner: NDArray[np.int64], used: int) -> None:
+    def _rename(self, keys: list[str], owner: NDArray[np.int64]) -> None:
         """Enter the keys that own a slot now and did not before."""
         for slot in np.flatnonzero(owner >= 0).tolist():
             key = keys[owner[slot]]
@@ -134,7 +149,7 @@ class KeyTable:
                 self.names.extend([""] * (slot + 1 - len(self.names)))
             self.names[slot] = key
             self._slots[key] = slot
-        assert len(self.names) == used == len(self._slots), "a slot has no key, or two"
+        assert len(self.names) == len(self._slots), "a slot has no key, or two"
 
     def listed(self) -> Listed:
         """The worst keys and the busiest, as many of each as are reported."""
@@ -143,9 +158,13 @@ class KeyTable:
         badness = np.empty(len(self.names))
         _fill_badness(rows, settings.classes, badness)
         most = settings.keys_reported
+        if len(self.names) <= most:
+            return Listed(list(self.names), rows.copy(), badness)
         worst = np.argsort(-badness, kind="stable")[:most]
         busiest = np.argsort(-rows[:, SEEN], kind="stable")[:most]
-        chosen = np.union1d(worst, busiest)
+        is_chosen = np.zeros(len(self.names), dtype=np.bool_)
+        is_chosen[worst] = is_chosen[busiest] = True
+        chosen = np.flatnonzero(is_chosen)
         return Listed([self.names[i] for i in chosen.tolist()], rows[chosen], badness[chosen])
 
     def packed(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -169,9 +188,7 @@ def _take(
     ids: NDArray[np.int64],
     slot_of: NDArray[np.int64],
     owner: NDArray[np.int64],
-    labels: Array,
-    predicted: Array,
-    losses: Array,
+    numbers: Array,
     classes: int,
     keep: float,
     drift: NativeDrift,
@@ -180,13 +197,14 @@ def _take(
     findings: Array,
     due_at: NDArray[np.int64],
     due_rows: Array,
-) -> tuple[int, int, int]:
-    """Rows used, alarms and due rows. Keys are numbered by `ids`; `owner` tells whose a slot is."""
+) -> tuple[int, int]:
+    """How many alarms and due rows. Keys are numbered by `ids`; `owner` tells whose a slot is."""
     width = (due_rows.shape[1] - HEAD) // 2
     rung, due = 0, 0
-    for key in range(slot_of.shape[0]):
-        if slot_of[key] >= 0:
-            owner[slot_of[key]] = key
+    if owner.shape[0]:
+        for key in range(slot_of.shape[0]):
+            if slot_of[key] >= 0:
+                owner[slot_of[key]] = key
     for i in range(ids.shape[0]):
         slot = slot_of[ids[i]]
         if slot < 0:
@@ -198,13 +216,14 @@ def _take(
         row = rows[slot]
         row[SEEN] += 1.0
         row[EVENTS] += 1.0
-        if np.isnan(labels[i]):
+        label, predicted, loss = numbers[i, LABEL], numbers[i, PREDICTED], numbers[i, LOSS]
+        if np.isnan(label):
             continue
         sums = row[HEAD : HEAD + width]
         fading = row[HEAD + width : HEAD + 2 * width]
         baseline = baseline_of(sums, classes)
-        error = add(sums, classes, 1.0, labels[i], predicted[i], baseline, losses[i])
-        add(fading, classes, keep, labels[i], predicted[i], baseline, losses[i])
+        error = add(sums, classes, 1.0, label, predicted, baseline, loss)
+        add(fading, classes, keep, label, predicted, baseline, loss)
         if drift[0] and watch(drift, row[HEAD + 2 * width :], error, findings[rung]):
             rung_at[rung] = i
             rung += 1
@@ -212,7 +231,7 @@ def _take(
             due_at[due] = i
             due_rows[due] = row[: HEAD + 2 * width]
             due += 1
-    return used, rung, due
+    return rung, due
 
 
 @native

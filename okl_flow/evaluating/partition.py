@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from okl_flow.evaluating import blob
-from okl_flow.evaluating.columns import Columns
+from okl_flow.evaluating.columns import LABEL, LOSS, PREDICTED, SCORE, Columns
 from okl_flow.evaluating.keys import KeyTable, Listed, Ring
 from okl_flow.evaluating.settings import Settings
 from okl_flow.evaluating.sums import COUNT, ENTRY, add, baseline_of
@@ -28,9 +28,9 @@ class Chunks:
     """What a partition tells the whole stream: one chunk after the other."""
 
     partition: int
-    sums: Array  # (chunks, width): those of the partition at the end of each chunk
-    events: Array  # predictions of the partition at the end of each
-    entries: Array  # (chunks, length, ENTRY): the judged predictions
+    # A row for each chunk: predictions of the partition up to its end, its sums there, and the
+    # judged predictions of the chunk.
+    rows: Array
     causes: list[Cause]  # of the last prediction of each
     times: list[int | None]
     listed: Listed | None  # the worst and busiest keys at the end of the last chunk, if due
@@ -96,7 +96,9 @@ class PartitionFigures:
         if self.settings.keys != "worst":
             return [(0, count, False)]
         before = int(self.sums[COUNT]) % every
-        labelled = np.flatnonzero(~np.isnan(columns.labels))
+        if before + count < every:
+            return [(0, count, False)]
+        labelled = np.flatnonzero(~np.isnan(columns.numbers[:, LABEL]))
         ends = (labelled[every - before - 1 :: every] + 1).tolist()
         begins = [0, *ends]
         stretches = [(begin, end, True) for begin, end in zip(begins, ends, strict=False)]
@@ -108,23 +110,10 @@ class PartitionFigures:
         """Take in predictions, and tell of the chunks that became full."""
         settings = self.settings
         most = (int(self.counts[1]) + len(columns)) // settings.chunk
-        sums = np.empty((most, settings.width))
-        entries = np.empty((most, settings.chunk, ENTRY))
-        events = np.empty(most)
+        rows = np.empty((most, settings.told_width))
         ends = np.empty(most, dtype=np.int64)
         count, last = _take(
-            columns.labels,
-            columns.predicted,
-            columns.losses,
-            columns.scores,
-            settings.classes,
-            self.sums,
-            self.counts,
-            self.open,
-            sums,
-            events,
-            entries,
-            ends,
+            columns.numbers, settings.classes, self.sums, self.counts, self.open, rows, ends
         )
         if last >= 0:
             self.last = columns.causes[last], columns.times[last]
@@ -133,9 +122,7 @@ class PartitionFigures:
         places = ends[:count].tolist()
         return Chunks(
             self.partition,
-            sums[:count],
-            events[:count],
-            entries[:count],
+            rows[:count],
             [columns.causes[i] for i in places],
             [columns.times[i] for i in places],
             None,
@@ -183,37 +170,33 @@ class PartitionFigures:
 
 @native
 def _take(
-    labels: Array,
-    predicted: Array,
-    losses: Array,
-    scores: Array,
+    numbers: Array,
     classes: int,
     sums: Array,
     counts: NDArray[np.int64],
     open_chunk: Array,
-    told_sums: Array,
-    told_events: Array,
-    told_entries: Array,
+    told: Array,
     ends: NDArray[np.int64],
 ) -> tuple[int, int]:
     """How many chunks became full, and where the last prediction with a label is."""
-    told, last = 0, -1
-    for i in range(labels.shape[0]):
+    full, last = 0, -1
+    for i in range(numbers.shape[0]):
         counts[0] += 1
-        if np.isnan(labels[i]):
+        label, predicted, loss = numbers[i, LABEL], numbers[i, PREDICTED], numbers[i, LOSS]
+        if np.isnan(label):
             continue
         last = i
         baseline = baseline_of(sums, classes)
-        add(sums, classes, 1.0, labels[i], predicted[i], baseline, losses[i])
+        add(sums, classes, 1.0, label, predicted, baseline, loss)
         entry = open_chunk[counts[1]]
-        entry[0], entry[1], entry[2] = labels[i], predicted[i], baseline
-        entry[3], entry[4] = losses[i], scores[i]
+        entry[0], entry[1], entry[2], entry[3] = label, predicted, baseline, loss
+        entry[4] = numbers[i, SCORE]
         counts[1] += 1
         if counts[1] == open_chunk.shape[0]:
-            told_sums[told] = sums
-            told_events[told] = counts[0]
-            told_entries[told] = open_chunk
-            ends[told] = i
-            told += 1
+            told[full, 0] = counts[0]
+            told[full, 1 : 1 + sums.shape[0]] = sums
+            told[full, 1 + sums.shape[0] :] = open_chunk.ravel()
+            ends[full] = i
+            full += 1
             counts[1] = 0
-    return told, last
+    return full, last

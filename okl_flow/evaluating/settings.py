@@ -7,7 +7,7 @@ from typing import Any
 
 from okl_flow.evaluating.drift import NO_DRIFT, Drift, NativeDrift, PageHinkley, drift_of
 from okl_flow.evaluating.intervals import check_confidence
-from okl_flow.evaluating.sums import classes_of, width_of
+from okl_flow.evaluating.sums import ENTRY, classes_of, width_of
 from okl_flow.parameters import flat, nearest
 from okl_flow.tasks import Binary, Task
 
@@ -107,6 +107,11 @@ class Settings:
         common = math.gcd(self.report_every, self.window)
         most = max(1, self.report_every // self.partitions)
         return max(size for size in range(1, min(common, most) + 1) if common % size == 0)
+
+    @cached_property
+    def told_width(self) -> int:
+        """Numbers that a partition tells with each chunk."""
+        return 1 + self.width + self.chunk * ENTRY
 
     @cached_property
     def listed_every(self) -> int:

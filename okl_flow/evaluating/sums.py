@@ -37,7 +37,6 @@ __all__ = [
     "fill_figures",
     "merge",
     "merge_all",
-    "named",
     "width_of",
 ]
 
@@ -250,11 +249,3 @@ def area_under_curve(entries: Array) -> float:
         begin = end
     negatives = count - positives
     return float((ranks - positives * (positives + 1.0) / 2.0) / (positives * negatives))
-
-
-def named(names: tuple[str, ...], figures: Array) -> dict[str, float | None]:
-    """Figures by name; None for what is not known, or not finite."""
-    return {
-        name: value if math.isfinite(value) else None
-        for name, value in zip(names, figures.tolist(), strict=True)
-    }

@@ -6,7 +6,8 @@ its offset, then the partition: whichever order they arrive in, the latest ones 
 So all figures depend on how far each partition has come, and on nothing else.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -18,15 +19,15 @@ from okl_flow.evaluating import blob
 from okl_flow.evaluating.drift import FINDINGS, NativeDrift, watch
 from okl_flow.evaluating.keys import Listed, listed_width
 from okl_flow.evaluating.partition import Chunks, Tail
+from okl_flow.evaluating.recent import STAMP, Recent
 from okl_flow.evaluating.reporting import stream_values
-from okl_flow.evaluating.settings import Settings
-from okl_flow.evaluating.sums import COUNT, ENTRY, merge_all
+from okl_flow.evaluating.settings import FADES_OUT, Settings
+from okl_flow.evaluating.sums import COUNT, ENTRY, add_entries, area_under_curve, merge_all
 from okl_flow.events import Cause
 from okl_flow.native import Array, native
+from okl_flow.tasks import Binary
 
 __all__ = ["Moment", "WholeFigures"]
-
-_STAMP = 4  # time, offset, partition, number of the chunk in its partition
 
 
 @dataclass(slots=True)
@@ -51,28 +52,39 @@ class WholeFigures:
         self.labelled = 0
         self.drift = np.zeros(settings.drift_size)
         self.listed: dict[int, Listed] = {}
-        # The latest chunks, and as many again before the others are sorted out.
-        self._room = 2 * settings.chunks_kept
-        self._stamps = np.zeros((self._room, _STAMP), dtype=np.int64)
-        self._entries = np.zeros((self._room, settings.chunk, ENTRY))
-        self._held = 0
+        self.recent = Recent(settings.chunks_kept, settings.chunk)
 
-    def take(self, told: Chunks) -> Iterator[Moment]:
-        """Take in chunks of a partition, and stop at the moments when something is to be said."""
+    def take(self, parts: Sequence[Chunks]) -> Iterator[Moment]:
+        """Take in chunks, in their order, and stop when something is to be said."""
         settings = self.settings
-        count, begin = len(told.causes), 0
-        while begin < count:
+        rows = parts[0].rows if len(parts) == 1 else np.concatenate([one.rows for one in parts])
+        causes = [cause for one in parts for cause in one.causes]
+        times = [time for one in parts for time in one.times]
+        whose = np.array([one.partition for one in parts for _cause in one.causes])
+        listed, ends = [], 0
+        for one in parts:
+            ends += len(one.causes)
+            if one.listed is not None:
+                listed.append((ends, one.partition, one.listed))
+        stamps = np.empty((len(causes), STAMP), dtype=np.int64)
+        stamps[:, 0] = [-1 if time is None else time for time in times]
+        stamps[:, 1] = [cause.offset for cause in causes]
+        stamps[:, 2] = whose
+        stamps[:, 3] = rows[:, 1 + COUNT]
+        begin = 0
+        while begin < len(causes):
             left = settings.report_every - self.labelled % settings.report_every
-            end = min(count, begin + left // settings.chunk)
-            yield from self._watched(told, begin, end)
-            self._keep(told, begin, end)
-            self.sums[told.partition] = told.sums[end - 1]
-            self.events[told.partition] = told.events[end - 1]
+            end = min(len(causes), begin + left // settings.chunk)
+            for at, found in self._watched(rows[begin:end]).items():
+                yield Moment(causes[begin + at], times[begin + at], findings=found)
+            self.recent.put(stamps[begin:end], rows[begin:end, 1 + settings.width :])
+            _put(rows[begin:end], whose[begin:end], self.events, self.sums)
             self.labelled += (end - begin) * settings.chunk
-            if end == count and told.listed is not None:
-                self.listed[told.partition] = told.listed
+            while listed and listed[0][0] <= end:
+                _ends, partition, keys = listed.pop(0)
+                self.listed[partition] = keys
             if self.labelled % settings.report_every == 0:
-                yield self._moment(told.causes[end - 1], told.times[end - 1], {})
+                yield self._moment(causes[end - 1], times[end - 1], {})
             begin = end
 
     def last_moment(self, tails: dict[int, Tail]) -> Moment | None:
@@ -83,11 +95,11 @@ class WholeFigures:
         last = max(ends, key=lambda tail: (_stamp_of(tail.cause, tail.time), tail.partition))
         return self._moment(last.cause, last.time, tails)
 
-    def _watched(self, told: Chunks, begin: int, end: int) -> Iterator[Moment]:
-        """Alarms, at the ends of the chunks in which they rang."""
+    def _watched(self, rows: Array) -> dict[int, list[list[float]]]:
+        """What the detector found, by the chunk in which it rang."""
         if self.settings.drift is None:
-            return
-        entries = told.entries[begin:end].reshape(-1, ENTRY)
+            return {}
+        entries = rows[:, 1 + self.settings.width :].reshape(-1, ENTRY)
         rung_at = np.empty(entries.shape[0], dtype=np.int64)
         findings = np.empty((entries.shape[0] + 1, len(FINDINGS)))
         rung = _watch_entries(
@@ -100,43 +112,14 @@ class WholeFigures:
         )
         by_chunk: dict[int, list[list[float]]] = {}
         for i in range(rung):
-            at = begin + int(rung_at[i]) // self.settings.chunk
+            at = int(rung_at[i]) // self.settings.chunk
             by_chunk.setdefault(at, []).append(findings[i].tolist())
-        for at, found in by_chunk.items():
-            yield Moment(told.causes[at], told.times[at], findings=found)
-
-    def _keep(self, told: Chunks, begin: int, end: int) -> None:
-        """Keep the entries of chunks, as long as they are among the latest."""
-        while begin < end:
-            stop = min(end, begin + self._room - self._held)
-            places = slice(self._held, self._held + stop - begin)
-            chunk = self.settings.chunk
-            self._entries[places] = told.entries[begin:stop]
-            self._stamps[places] = [
-                (*_stamp_of(told.causes[i], told.times[i]), told.partition, number)
-                for i, number in zip(
-                    range(begin, stop),
-                    (told.sums[begin:stop, COUNT] / chunk).astype(int).tolist(),
-                    strict=True,
-                )
-            ]
-            self._held += stop - begin
-            begin = stop
-            if self._held == self._room:
-                self._sort_out()
-
-    def _sort_out(self) -> None:
-        """Put the chunks in order, and let go of those that are no longer needed."""
-        stamps = self._stamps[: self._held]
-        order = np.lexsort(stamps.T[::-1])[-self.settings.chunks_kept :]
-        self._stamps[: len(order)] = stamps[order]
-        self._entries[: len(order)] = self._entries[order]
-        self._held = len(order)
+        return by_chunk
 
     def _moment(self, cause: Cause | None, time: int | None, tails: dict[int, Tail]) -> Moment:
-        self._sort_out()
-        entries = self._entries[: self._held].reshape(-1, ENTRY)
+        settings = self.settings
         rows, events, listed = self.sums, self.events, self.listed
+        merged, window, fading = np.zeros((3, settings.width))
         if tails:
             rows, events, listed = rows.copy(), events.copy(), dict(listed)
             for tail in tails.values():
@@ -145,22 +128,28 @@ class WholeFigures:
                 if tail.listed is not None:
                     listed[tail.partition] = tail.listed
             entries = self._with_tails(tails)
-        merged = np.zeros(self.settings.width)
-        merge_all(rows, self.settings.classes, merged)
-        values = stream_values(self.settings, merged, entries)
+            latest = entries[-settings.window :]
+            add_entries(
+                fading, settings.classes, settings.keep, entries[-FADES_OUT * settings.fading :]
+            )
+        else:
+            latest = self.recent.latest(settings.window)
+            self.recent.fill_faded(settings.classes, settings.keep, fading)
+        merge_all(rows, settings.classes, merged)
+        add_entries(window, settings.classes, 1.0, latest)
+        area = area_under_curve(latest) if isinstance(settings.task, Binary) else math.nan
+        values = stream_values(settings, merged, window, fading, area)
         return Moment(cause, time, int(events.sum()), values, self._worst_and_busiest(listed))
 
     def _with_tails(self, tails: dict[int, Tail]) -> Array:
         """The entries kept, and those of the chunks that are not full, where they belong."""
+        chunks = self.recent.entries.reshape(-1, self.settings.chunk, ENTRY)
         parts = [
             (tuple(stamp), entries)
-            for stamp, entries in zip(
-                self._stamps[: self._held].tolist(), self._entries[: self._held], strict=True
-            )
+            for stamp, entries in zip(self.recent.stamps.tolist(), chunks, strict=True)
         ]
         for tail in tails.values():
-            number = int(tail.sums[COUNT]) // self.settings.chunk + 1
-            stamp = (*_stamp_of(tail.cause, tail.time), tail.partition, number)
+            stamp = (*_stamp_of(tail.cause, tail.time), tail.partition, int(tail.sums[COUNT]))
             parts.append((stamp, tail.entries))
         return np.concatenate([entries for _stamp, entries in sorted(parts, key=itemgetter(0))])
 
@@ -186,7 +175,6 @@ class WholeFigures:
 
     def packed(self) -> bytes:
         """The figures as bytes."""
-        self._sort_out()
         width = listed_width(self.settings)
         partitions = sorted(self.listed)
         parts = [self.listed[partition] for partition in partitions]
@@ -194,8 +182,8 @@ class WholeFigures:
             "sums": self.sums,
             "events": self.events,
             "drift": self.drift,
-            "stamps": self._stamps[: self._held],
-            "entries": self._entries[: self._held],
+            "stamps": self.recent.stamps,
+            "entries": self.recent.entries,
             "listed_rows": np.concatenate([np.zeros((0, width)), *(part.rows for part in parts)]),
             "listed_badness": np.concatenate([np.zeros(0), *(part.badness for part in parts)]),
         }
@@ -215,9 +203,8 @@ class WholeFigures:
         whole.sums, whole.events = arrays["sums"], arrays["events"]
         whole.drift = arrays["drift"]
         whole.labelled = plain["labelled"]
-        whole._held = arrays["stamps"].shape[0]
-        whole._stamps[: whole._held] = arrays["stamps"]
-        whole._entries[: whole._held] = arrays["entries"]
+        chunks = arrays["entries"].reshape(-1, settings.chunk * ENTRY)
+        whole.recent.put(arrays["stamps"], chunks)
         begin = 0
         for partition, names in plain["listed"]:
             end = begin + len(names)
@@ -230,6 +217,14 @@ class WholeFigures:
 def _stamp_of(cause: Cause | None, time: int | None) -> tuple[int, int]:
     """What orders chunks: without a time they come first."""
     return (-1 if time is None else time), (-1 if cause is None else cause.offset)
+
+
+@native
+def _put(rows: Array, whose: NDArray[np.int64], events: Array, sums: Array) -> None:
+    """The last row of each partition takes the place of what was known."""
+    for i in range(rows.shape[0]):
+        events[whose[i]] = rows[i, 0]
+        sums[whose[i]] = rows[i, 1 : 1 + sums.shape[1]]
 
 
 @native

@@ -181,14 +181,10 @@ class _WholeLogic(StatefulBatchLogic[Told, Said, bytes]):
 
     def on_batch(self, values: list[Told]) -> tuple[list[Said], bool]:
         """Take in what partitions tell."""
-        out: list[Said] = []
-        for told in values:
-            if isinstance(told, Tail):
-                self.tails[told.partition] = told
-                continue
-            for moment in self.figures.take(told):
-                out += self._said(moment)
-        return out, StatefulBatchLogic.RETAIN
+        chunks = [told for told in values if isinstance(told, Chunks)]
+        self.tails.update({told.partition: told for told in values if isinstance(told, Tail)})
+        moments = self.figures.take(chunks) if chunks else ()
+        return [said for one in moments for said in self._said(one)], StatefulBatchLogic.RETAIN
 
     def on_eof(self) -> tuple[list[Said], bool]:
         """Report everything, if the partitions have told what they had left."""
