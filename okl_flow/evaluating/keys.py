@@ -20,7 +20,7 @@ from okl_flow.evaluating.columns import LABEL, LOSS, PREDICTED, Columns
 from okl_flow.evaluating.drift import FINDINGS, NativeDrift, watch
 from okl_flow.evaluating.intervals import mean_radius, wilson
 from okl_flow.evaluating.settings import Settings
-from okl_flow.evaluating.sums import COUNT, ERROR, FOURTH, add, baseline_of
+from okl_flow.evaluating.sums import COUNT, ERROR, FOURTH, add, baseline_of, fade
 from okl_flow.native import Array, native
 
 __all__ = ["EVENTS", "HEAD", "KeyTable", "Listed", "OVER", "SEEN", "Ring", "listed_width"]
@@ -223,7 +223,8 @@ def _take(
         fading = row[HEAD + width : HEAD + 2 * width]
         baseline = baseline_of(sums, classes)
         error = add(sums, classes, 1.0, label, predicted, baseline, loss)
-        add(fading, classes, keep, label, predicted, baseline, loss)
+        fade(fading, classes, keep)
+        add(fading, classes, 1.0, label, predicted, baseline, loss)
         if drift[0] and watch(drift, row[HEAD + 2 * width :], error, findings[rung]):
             rung_at[rung] = i
             rung += 1

@@ -94,5 +94,6 @@ def _is_before(stamp: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
 def _add_ordered(
     entries: Array, order: NDArray[np.int64], classes: int, keep: float, row: Array
 ) -> None:
-    for i in range(order.shape[0]):
-        add_entries(row, classes, keep, entries[order[i]].reshape(-1, ENTRY))
+    weight = 1.0
+    for i in range(order.shape[0] - 1, -1, -1):
+        weight = add_entries(row, classes, weight, keep, entries[order[i]].reshape(-1, ENTRY))

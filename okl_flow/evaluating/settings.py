@@ -32,6 +32,7 @@ class Settings:
     report_every: int = 1000
     keys: str = "worst"
     keys_reported: int = 20
+    key_lists_every: int = 5
     key_report_every: int = 100
     keys_in_memory: int = 16384
     drift: Drift | None = field(default_factory=PageHinkley)
@@ -44,6 +45,7 @@ class Settings:
             ("fading", 2),
             ("report_every", 1),
             ("keys_reported", 1),
+            ("key_lists_every", 1),
             ("key_report_every", 1),
             ("keys_in_memory", 1),
             ("partitions", 1),

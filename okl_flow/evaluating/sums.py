@@ -33,6 +33,7 @@ __all__ = [
     "baseline_of",
     "class_positions",
     "classes_of",
+    "fade",
     "figure_names",
     "fill_figures",
     "merge",
@@ -82,77 +83,88 @@ def baseline_of(row: Array, classes: int) -> float:
 
 
 @native
+def fade(row: Array, classes: int, keep: float) -> None:
+    """Let all that was added weigh less: its share `keep`."""
+    mean = row[_MEAN]
+    for i in range(row.shape[0]):
+        row[i] *= keep
+    if classes == 0:
+        row[_MEAN] = mean
+
+
+@native
 def add(
     row: Array,
     classes: int,
-    keep: float,
+    weight: float,
     label: float,
     predicted: float,
     baseline: float,
     loss: float,
 ) -> float:
-    """Let the row fade to its share `keep`, add one prediction, and return its error.
+    """Add one prediction, and return its error: 1 or 0, or the absolute error.
 
-    The error is 1 for a mistake and 0 for none, or the absolute error. A loss of NaN is not
-    known. What is predicted counts as wrong unless it is equal to the label, so NaN is wrong.
+    A loss of NaN is not known. What is predicted counts as wrong unless it is equal to the
+    label, so NaN is wrong.
     """
-    if keep != 1.0:
-        mean = row[_MEAN]
-        for i in range(row.shape[0]):
-            row[i] *= keep
-        if classes == 0:
-            row[_MEAN] = mean
-    row[COUNT] += 1.0
+    row[COUNT] += weight
     if not math.isnan(loss):
-        row[LOSSES] += 1.0
-        row[LOSS] += loss
-        row[LOSS_SQUARED] += loss * loss
+        row[LOSSES] += weight
+        row[LOSS] += weight * loss
+        row[LOSS_SQUARED] += weight * loss * loss
     if classes == 0:
-        return _add_errors(row, label, predicted, baseline)
-    row[_COMMON + int(label)] += 1.0
+        return _add_errors(row, weight, label, predicted, baseline)
+    row[_COMMON + int(label)] += weight
     if 0.0 <= predicted < classes and predicted == math.floor(predicted):
-        row[_COMMON + classes + int(predicted)] += 1.0
+        row[_COMMON + classes + int(predicted)] += weight
     if baseline != label:
-        row[BASELINE] += 1.0
+        row[BASELINE] += weight
     if predicted == label:
-        row[_COMMON + 2 * classes + int(label)] += 1.0
+        row[_COMMON + 2 * classes + int(label)] += weight
         return 0.0
-    row[ERROR] += 1.0
+    row[ERROR] += weight
     return 1.0
 
 
 @native
-def _add_errors(row: Array, label: float, predicted: float, baseline: float) -> float:
+def _add_errors(
+    row: Array, weight: float, label: float, predicted: float, baseline: float
+) -> float:
     """Add the errors of one estimate; an estimate that is no number has an infinite one."""
     error = abs(predicted - label)
     if math.isnan(error):
         error = math.inf
     squared = error * error
-    row[ERROR] += squared
-    row[ABSOLUTE] += error
-    row[FOURTH] += squared * squared
+    row[ERROR] += weight * squared
+    row[ABSOLUTE] += weight * error
+    row[FOURTH] += weight * squared * squared
     missed = baseline - label
-    row[BASELINE] += missed * missed
-    row[_BASELINE_ABSOLUTE] += abs(missed)
+    row[BASELINE] += weight * missed * missed
+    row[_BASELINE_ABSOLUTE] += weight * abs(missed)
     gap = label - row[_MEAN]
-    row[_MEAN] += gap / row[COUNT]
-    row[_SPREAD] += gap * (label - row[_MEAN])
+    row[_MEAN] += weight * gap / row[COUNT]
+    row[_SPREAD] += weight * gap * (label - row[_MEAN])
     return error
 
 
 @native
-def add_entries(row: Array, classes: int, keep: float, entries: Array) -> None:
-    """Add judged predictions one by one, in their order."""
-    for i in range(entries.shape[0]):
+def add_entries(row: Array, classes: int, weight: float, keep: float, entries: Array) -> float:
+    """Add judged predictions, the last one first; each weighs `keep` times the one before.
+
+    Returns the weight of the one that would come next.
+    """
+    for i in range(entries.shape[0] - 1, -1, -1):
         add(
             row,
             classes,
-            keep,
+            weight,
             entries[i, _ENTRY_LABEL],
             entries[i, _ENTRY_PREDICTED],
             entries[i, _ENTRY_BASELINE],
             entries[i, _ENTRY_LOSS],
         )
+        weight *= keep
+    return weight
 
 
 @native

@@ -7,8 +7,10 @@ So all figures depend on how far each partition has come, and on nothing else.
 """
 
 import math
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from okl_flow.evaluating import blob
 from okl_flow.evaluating.drift import FINDINGS, NativeDrift, watch
-from okl_flow.evaluating.keys import Listed, listed_width
+from okl_flow.evaluating.keys import SEEN, Listed, listed_width
 from okl_flow.evaluating.partition import Chunks, Tail
 from okl_flow.evaluating.recent import STAMP, Recent
 from okl_flow.evaluating.reporting import stream_values
@@ -129,17 +131,18 @@ class WholeFigures:
                     listed[tail.partition] = tail.listed
             entries = self._with_tails(tails)
             latest = entries[-settings.window :]
-            add_entries(
-                fading, settings.classes, settings.keep, entries[-FADES_OUT * settings.fading :]
-            )
+            faded = entries[-FADES_OUT * settings.fading :]
+            add_entries(fading, settings.classes, 1.0, settings.keep, faded)
         else:
             latest = self.recent.latest(settings.window)
             self.recent.fill_faded(settings.classes, settings.keep, fading)
         merge_all(rows, settings.classes, merged)
-        add_entries(window, settings.classes, 1.0, latest)
+        add_entries(window, settings.classes, 1.0, 1.0, latest)
         area = area_under_curve(latest) if isinstance(settings.task, Binary) else math.nan
         values = stream_values(settings, merged, window, fading, area)
-        return Moment(cause, time, int(events.sum()), values, self._worst_and_busiest(listed))
+        lists = tails or self.labelled % (settings.report_every * settings.key_lists_every) == 0
+        ranked = self._worst_and_busiest(listed) if lists else []
+        return Moment(cause, time, int(events.sum()), values, ranked)
 
     def _with_tails(self, tails: dict[int, Tail]) -> Array:
         """The entries kept, and those of the chunks that are not full, where they belong."""
@@ -160,18 +163,22 @@ class WholeFigures:
         parts = [listed[partition] for partition in sorted(listed)]
         if not parts:
             return []
-        names = [name for part in parts for name in part.names]
         most = self.settings.keys_reported
         ranks: dict[int, dict[str, float | None]] = {}
         for rank_name, measure in (
             ("rank_worst", np.concatenate([part.badness for part in parts])),
-            ("rank_busiest", np.concatenate([part.rows[:, 0] for part in parts])),
+            ("rank_busiest", np.concatenate([part.rows[:, SEEN] for part in parts])),
         ):
             for rank, i in enumerate(np.argsort(-measure, kind="stable")[:most].tolist()):
                 known = ranks.setdefault(i, {"rank_worst": None, "rank_busiest": None})
                 known[rank_name] = rank + 1.0
-        rows = np.concatenate([part.rows for part in parts])
-        return [(names[i], rows[i], ranks[i]) for i in sorted(ranks)]
+        ends = list(accumulate(len(part.names) for part in parts))
+        ranked = []
+        for i in sorted(ranks):
+            number = bisect(ends, i)
+            part, place = parts[number], i - ends[number] + len(parts[number].names)
+            ranked.append((part.names[place], part.rows[place], ranks[i]))
+        return ranked
 
     def packed(self) -> bytes:
         """The figures as bytes."""

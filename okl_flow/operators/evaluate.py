@@ -50,6 +50,7 @@ def evaluate(
     report_at_end: bool = False,
     keys: str = "worst",
     keys_reported: int = 20,
+    key_lists_every: int = 5,
     key_report_every: int = 100,
     keys_in_memory: int = 16384,
     drift: Drift | str | None = "page_hinkley",
@@ -70,10 +71,11 @@ def evaluate(
         report_every: labelled predictions between two reports of the whole stream.
         report_at_end: whether to report everything when the input ends: for files. An input
             that is cut into several runs then gets a report more at each cut.
-        keys: worst: with every report of the stream, one for each of the worst and of the
+        keys: worst: with some reports of the stream, one for each of the worst and of the
             busiest keys; all: one for every key, after every `key_report_every` of its labels;
             none.
         keys_reported: how many of the worst keys, and of the busiest.
+        key_lists_every: reports of the stream until the worst and busiest keys are reported.
         key_report_every: labelled predictions of a key between two reports of it, of all keys.
         keys_in_memory: keys whose figures are kept. A key beyond takes the place of the one
             with the fewest predictions, and its figures begin anew.
@@ -94,6 +96,7 @@ def evaluate(
         report_every=report_every,
         keys=keys,
         keys_reported=keys_reported,
+        key_lists_every=key_lists_every,
         key_report_every=key_report_every,
         keys_in_memory=keys_in_memory,
         confidence=confidence,
