@@ -78,6 +78,8 @@ class KeyTable:
     def take(self, columns: Columns) -> tuple[list[Ring], list[tuple[int, Array]]]:
         """Take in predictions: the alarms, and the rows of keys that are due, by position."""
         count, names = len(columns), columns.keys
+        if not count:
+            return [], []
         slots = [self._slots.get(key, -1) for key in names]
         if -1 not in slots:  # nobody comes or goes: each prediction may have a number of its own
             return self._taken(columns, np.arange(count), np.array(slots), self._nobody)
