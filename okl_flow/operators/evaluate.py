@@ -59,9 +59,8 @@ def evaluate(
 ) -> EvaluateOut:
     """Evaluate predictions as they come: how good they are, for single keys and as a whole.
 
-    Every figure is there three times: over all labelled predictions so far, over the last
-    `window` of them, and fading. Predictions without a label are counted and not judged.
-    docs/monitoring.md explains the figures and what they rest on.
+    Figures are over all labelled predictions so far, over a sliding window, and fading;
+    docs/monitoring.md explains them, and what holds when the work is spread.
 
     Parameters:
         predictions: of one learner; those of a key in their order.
@@ -69,24 +68,18 @@ def evaluate(
         window: labelled predictions in the sliding window.
         fading: labelled predictions after which the weight of one has fallen to 1/e.
         report_every: labelled predictions between two reports of the whole stream.
-        report_at_end: whether to report everything when the input ends: for files. An input
-            that is cut into several runs then gets a report more at each cut.
+        report_at_end: whether to report everything when the input ends, or the job is stopped.
         keys: worst: with some reports of the stream, one for each of the worst and of the
             busiest keys; all: one for every key, after every `key_report_every` of its labels;
             none.
         keys_reported: how many of the worst keys, and of the busiest.
         key_lists_every: reports of the stream until the worst and busiest keys are reported.
         key_report_every: labelled predictions of a key between two reports of it, of all keys.
-        keys_in_memory: keys whose figures are kept. A key beyond takes the place of the one
-            with the fewest predictions, and its figures begin anew.
+        keys_in_memory: keys whose figures are kept; those with the most predictions.
         drift: detector that watches the errors of each key in memory, and of the whole stream:
-            page_hinkley, adwin, or such a detector with its parameters; None for none.
+            page_hinkley, adwin, or such a detector; None for none.
         confidence: of each interval.
-        partitions: of the keys; the same as in the step that made the predictions, so that the
-            order within a partition is always the same.
-
-    Only figures of whole chunks, some labelled predictions of one partition, reach the whole
-    stream's reports; a report comes late by less than `report_every`.
+        partitions: of the keys; the same as in the step that made the predictions.
     """
     settings = Settings.of(
         task,
