@@ -136,6 +136,29 @@ def test_batches_change_nothing_that_is_told(cuts, keys):
                 np.testing.assert_array_equal(one.listed.rows, other.listed.rows)
 
 
+def test_the_keys_are_listed_wherever_a_batch_ends():
+    configured = replace(SMALL, partitions=1)
+    made = [one for one in predictions(900) if one.label is not None]
+    marks = []
+    every = configured.listed_every
+    for cuts in ([], [every], [every - 1, every + 1], [2 * every, 300], range(0, 787, 7)):
+        told = told_by(configured, made, cuts)[1][0]
+        ends = [one.causes[-1] for one in told if one.listed]
+        marks.append((ends, [one.listed.names for one in told if one.listed]))
+    assert marks[0][0] == [made[i - 1].cause for i in range(every, len(made), every)]
+    assert all(one == marks[0] for one in marks)
+
+
+def test_a_tail_does_not_change_while_the_partition_does():
+    columns = columns_of(predictions(400), SMALL.task)
+    figures = PartitionFigures(replace(SMALL, partitions=1), 0)
+    figures.take(columns.cut(0, 200))
+    tail = figures.tail()
+    before = repr(tail)
+    figures.take(columns.cut(200, 400))
+    assert repr(tail) == before
+
+
 def final(configured, made):
     """The last moment of a stream, everything told."""
     parts, told = told_by(configured, made)
