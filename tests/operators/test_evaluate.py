@@ -143,6 +143,13 @@ def test_reports_name_their_causes_apart():
         assert len(set(names)) == len(names)
 
 
+def test_alarms_of_one_chunk_have_names_of_their_own():
+    nervous = PageHinkley(tolerance=0.0, threshold=0.5, warm_up=2)
+    alarms = run(predictions(1500), keys="none", partitions=1, drift=nervous)[1]
+    names = [(one.cause, one.ordinal) for one in alarms]
+    assert len({cause for cause, _ordinal in names}) < len(names) == len(set(names))
+
+
 def test_the_worst_key_comes_first_and_the_busiest_too():
     made = [one for one in predictions(3000) if one.key != "user-5" or one.cause.offset % 2]
     made += predictions(900, keys=1)
