@@ -50,6 +50,8 @@ class ObjectState(State):
 
 AnyState = TypeVar("AnyState", bound=State)
 
+_ROOM_FIRST = 4
+
 
 class Axes(tuple[str | int, ...]):
     """The axes of an array field, each a length or the name of one, and what it is made of."""
@@ -104,16 +106,35 @@ def allocate(state_type: type[AnyState], *, dim: int, **given: Any) -> AnyState:
     Numbers and inner states may be given too.
     """
     known = {"dim": dim, **given}
-    arrays = array_axes(state_type)
     values: dict[str, Any] = {}
-    for item in fields(state_type):
-        if item.name in arrays:
-            axes = arrays[item.name]
-            shape = [axis if isinstance(axis, int) else known.get(axis, 0) for axis in axes]
-            values[item.name] = np.zeros(shape, dtype=axes.scalar_type)
+    for name, axes, scalar_type, default in _plan_of(state_type):
+        if axes is None:
+            values[name] = known.get(name, default)
         else:
-            values[item.name] = 0.0 if item.type is float else known.get(item.name, 0)
+            shape = [axis if isinstance(axis, int) else known.get(axis, 0) for axis in axes]
+            values[name] = np.zeros(shape, scalar_type)
     return state_type(**values)
+
+
+_Plan = list[tuple[str, Axes | None, Any, float]]
+
+_plans: dict[type[State], _Plan] = {}
+
+
+def _plan_of(state_type: type[State]) -> _Plan:
+    """Of each field its axes and type if it is an array, and what it is by default if not."""
+    if state_type not in _plans:
+        arrays = array_axes(state_type)
+        _plans[state_type] = [
+            (
+                item.name,
+                arrays.get(item.name),
+                arrays[item.name].scalar_type if item.name in arrays else None,
+                0.0 if item.type is float else 0,
+            )
+            for item in fields(state_type)
+        ]
+    return _plans[state_type]
 
 
 def is_full(state: State, axis: str = "size") -> bool:
@@ -126,19 +147,19 @@ def is_full(state: State, axis: str = "size") -> bool:
 
 
 def make_room(state: State, most: int | None, axis: str = "size") -> None:
-    """Double the room along an axis, up to the most that it may have."""
+    """Double the room along an axis, up to the most that it may have; the first is for four."""
     for name, axes in array_axes(type(state)).items():
         if axis not in axes:
             continue
         held = getattr(state, name)
-        room = max(1, 2 * held.shape[axes.index(axis)])
+        room = max(_ROOM_FIRST, 2 * held.shape[axes.index(axis)])
         room = room if most is None else min(room, most)
-        shape = [
-            room if along == axis else length
-            for along, length in zip(axes, held.shape, strict=True)
-        ]
-        grown = np.zeros(shape, dtype=axes.scalar_type)
-        grown[tuple(slice(length) for length in held.shape)] = held
+        shape = list(held.shape)
+        for place, own in enumerate(axes):
+            if own == axis:
+                shape[place] = room
+        grown = np.zeros(shape, axes.scalar_type)
+        grown[tuple(map(slice, held.shape))] = held
         setattr(state, name, grown)
 
 
