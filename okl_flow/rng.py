@@ -24,14 +24,20 @@ def seeded(seed: int) -> Words:
     """The words of a fresh generator."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise ValueError(f"seed must be a whole number, not {seed!r}")
-    seed = int(seed)
-    words = []
-    for step in range(1, WORDS + 1):
-        z = (seed + step * 0x9E3779B97F4A7C15) & _MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        words.append(z ^ (z >> 31))
-    return np.array(words, dtype=np.uint64)
+    words = np.empty(WORDS, dtype=np.uint64)
+    _split(np.uint64(int(seed) & _MASK), words)
+    return words
+
+
+@native
+def _split(seed: np.uint64, words: Words) -> None:
+    """The words that splitmix64 makes of a seed."""
+    for step in range(WORDS):
+        seed += np.uint64(0x9E3779B97F4A7C15)
+        z = seed
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words[step] = z ^ (z >> np.uint64(31))
 
 
 @native
