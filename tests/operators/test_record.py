@@ -1,0 +1,82 @@
+"""Records: what was packed comes back, and damage is found."""
+
+import numpy as np
+import pytest
+
+from okl_flow import make_learner
+from okl_flow.operators.record import Record, RecordCodec, RecordError
+from tests.conformance.cases import events_for
+
+LEARNERS = [make_learner("kogd", budget=4), make_learner("fogd", feature_count=6)]
+
+
+def learned(count=9):
+    X, y = events_for("binary", count)
+    states = [learner.init(5) for learner in LEARNERS]
+    for learner, state in zip(LEARNERS, states, strict=True):
+        learner.step(state, X, y)
+    return states
+
+
+@pytest.mark.parametrize("time", [None, 0, -5, 1_700_000_000_000])
+@pytest.mark.parametrize("notes", [b"", b"waiting"])
+def test_what_was_packed_comes_back(time, notes):
+    codec = RecordCodec(LEARNERS)
+    packed = codec.pack(Record(learned(), 9, time, notes))
+    record = codec.unpack(packed)
+    assert (record.events, record.time, record.notes) == (9, time, notes)
+    assert codec.head(packed) == (9, time, len(packed))
+    assert codec.pack(record) == packed
+    X, y = events_for("binary", 40)
+    for learner, state, other in zip(LEARNERS, record.states, learned(), strict=True):
+        np.testing.assert_array_equal(learner.step(state, X, y), learner.step(other, X, y))
+
+
+def test_a_key_without_events_has_no_states():
+    codec = RecordCodec(LEARNERS)
+    packed = codec.pack(Record([], notes=b"labels that came first"))
+    assert codec.unpack(packed) == Record([], 0, None, b"labels that came first")
+
+
+def test_a_fresh_key_is_small():
+    learner = make_learner("kogd", budget=16)
+    assert len(RecordCodec([learner]).pack(Record([learner.init(8)], 1, 1))) < 50
+
+
+def test_every_flipped_bit_and_every_cut_is_found():
+    codec = RecordCodec(LEARNERS[:1])
+    packed = codec.pack(Record(learned()[:1], 9, 5, b"notes"))
+    for at in range(8 * len(packed)):
+        damaged = bytearray(packed)
+        damaged[at // 8] ^= 1 << at % 8
+        with pytest.raises(RecordError, match="damaged or cut"):
+            codec.unpack(bytes(damaged))
+    for length in range(len(packed)):
+        with pytest.raises(RecordError, match="damaged or cut"):
+            codec.unpack(packed[:length])
+
+
+def test_records_of_other_learners_are_refused():
+    packed = RecordCodec(LEARNERS[:1]).pack(Record(learned()[:1], 9))
+    with pytest.raises(RecordError, match="does not fit the learners"):
+        RecordCodec(LEARNERS).unpack(packed)
+    packed = RecordCodec(LEARNERS).pack(Record(learned(), 9))
+    with pytest.raises(RecordError, match="does not fit the learners"):
+        RecordCodec(LEARNERS[:1]).unpack(packed)
+
+
+def test_nonsense_is_refused():
+    codec = RecordCodec(LEARNERS)
+    with pytest.raises(RecordError, match="each of 2 learners, or none; this one has 1"):
+        codec.pack(Record(learned()[:1], 9))
+    with pytest.raises(RecordError, match="64 bits, not 9 and 18446744073709551616"):
+        codec.pack(Record(learned(), 9, 2**64))
+    with pytest.raises(RecordError, match="it has 3 bytes"):
+        codec.head(b"abc")
+    with pytest.raises(RecordError, match="format 7; this version .* reads 1"):
+        codec.head(b"\x07" + codec.pack(Record([]))[1:])
+
+
+def test_the_layout_is_that_of_all_learners():
+    assert len(RecordCodec(LEARNERS).layout) == 3
+    assert RecordCodec(LEARNERS).layout != RecordCodec(LEARNERS[::-1]).layout
