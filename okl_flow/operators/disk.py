@@ -14,14 +14,14 @@ from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
-from rocksdict import WriteBatch, WriteOptions
+from rocksdict import Rdict, WriteBatch, WriteOptions
 
 from okl_flow.operators import rocks
 from okl_flow.operators.contract import Change, StoreError
 from okl_flow.operators.requests import FORGET, Request, left
 from okl_flow.operators.rocks import HEAD, Entry, Head, explained
 
-__all__ = ["DiskStore", "Place"]
+__all__ = ["DiskStore", "Place", "begun", "synced"]
 
 _FORMAT = 1
 _BEGINNING = 1  # the version of a partition that has none yet
@@ -115,7 +115,7 @@ class DiskStore:
             erased = bool(forgotten)
             head = Head(self._place.store, version, floor, erased)
             batch.put(HEAD, msgspec.msgpack.encode(head))
-            self._database.write(batch, _synced())
+            self._database.write(batch, synced())
             self._head, self._chunks, self._handed = head, 0, []
             if erased:
                 self._compact(forgotten)
@@ -180,16 +180,7 @@ class DiskStore:
 
     def _resume(self, wanted: int | None) -> None:
         """Begin, or go back to the version that the engine wants."""
-        head = rocks.head_of(self._database)
-        if head is None:
-            if wanted is not None:
-                raise StoreError(self._astray(wanted, "holds nothing"))
-            head = Head(self._place.store, _BEGINNING, _BEGINNING)
-            self._database.put(HEAD, msgspec.msgpack.encode(head), _synced())
-        if head.store != self._place.store:
-            raise StoreError(
-                f"{self._place.where} was copied from another one: put the whole directory back"
-            )
+        head = begun(self._database, self._place)
         target = _BEGINNING if wanted is None else wanted
         if not head.floor <= target <= head.committed:
             raise StoreError(
@@ -215,7 +206,7 @@ class DiskStore:
                 batch.delete(rocks.request_key(request))
         head = head._replace(committed=min(head.committed, version - 1))
         batch.put(HEAD, msgspec.msgpack.encode(head))
-        self._database.write(batch, _synced())
+        self._database.write(batch, synced())
         return head
 
     def _compact(self, keys: list[str] | None) -> None:
@@ -247,7 +238,19 @@ class DiskStore:
         )
 
 
-def _synced() -> WriteOptions:
+def begun(database: Rdict, place: Place) -> Head:
+    """The head of a partition, which is begun if it was not."""
+    head = rocks.head_of(database)
+    if head is None:
+        head = Head(place.store, _BEGINNING, _BEGINNING)
+        database.put(HEAD, msgspec.msgpack.encode(head), synced())
+    if head.store != place.store:
+        raise StoreError(f"{place.where} was copied from another one: put the whole directory back")
+    return head
+
+
+def synced() -> WriteOptions:
+    """How to write what must be on the disk when the call returns."""
     options = WriteOptions()
     options.sync = True
     return options

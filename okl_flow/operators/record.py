@@ -73,11 +73,7 @@ class RecordCodec:
 
     def unpack(self, packed: bytes) -> Record:
         """The record that was packed; its states have arrays of their own."""
-        end = len(packed) - _CHECKSUM.size
-        if end < _HEAD.size or zlib.crc32(packed[:end]) != _CHECKSUM.unpack_from(packed, end)[0]:
-            raise RecordError(
-                f"the record is damaged or cut: its {len(packed)} bytes fail the check"
-            )
+        end = self.check(packed)
         events, time, begin, noted = _opened(packed)
         at = begin + noted
         states = []
@@ -91,6 +87,16 @@ class RecordCodec:
         if at != end:
             raise RecordError(f"the record does not fit the learners: {end - at} bytes are left")
         return Record(states, events, time, packed[begin : begin + noted])
+
+    @staticmethod
+    def check(packed: bytes) -> int:
+        """Refuse a damaged record; returns where its checksum begins."""
+        end = len(packed) - _CHECKSUM.size
+        if end < _HEAD.size or zlib.crc32(packed[:end]) != _CHECKSUM.unpack_from(packed, end)[0]:
+            raise RecordError(
+                f"the record is damaged or cut: its {len(packed)} bytes fail the check"
+            )
+        return end
 
     @staticmethod
     def head(packed: bytes) -> tuple[int, int | None, int]:

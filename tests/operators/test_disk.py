@@ -158,7 +158,14 @@ def test_a_crash_before_the_tables_were_written_anew_is_made_good(folder, monkey
         store.commit([("a", None, 2)])
     monkeypatch.undo()
     pointer = msgspec.msgpack.encode((1, folder.directory().about["id"], 0, 3))
-    assert folder.store(pointer).read(["a"]) == [None]
+    anew = []
+    monkeypatch.setattr(rocks, "compact", lambda *given: anew.append(given[1]))
+    store = folder.store(pointer)
+    assert anew == [None]
+    monkeypatch.undo()
+    assert not rocks.head_of(store._database).erased
+    assert store.read(["a"]) == [None]
+    rocks.compact(store._database)
     folder.close()
     assert secret not in bytes_of(folder.path)
 
