@@ -9,6 +9,7 @@ from okl_flow.cli.errors import Commands
 from okl_flow.cli.eval import evaluate
 from okl_flow.cli.learners import learners
 from okl_flow.cli.schema import schema
+from okl_flow.cli.state import state
 
 __all__ = ["app", "main"]
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command("eval")(evaluate)
 app.command("learners")(learners)
 app.command("schema")(schema)
+app.add_typer(state, name="state")
 
 
 def _print_version(wanted: bool) -> None:
