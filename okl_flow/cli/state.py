@@ -152,7 +152,7 @@ def import_(directory: Directory, key: Key, file: Path, learner: Number = 0) -> 
                         f"{file} is for {made.dim} features, and the key {key!r} has {other.dim}"
                     )
         request = Request(IMPORT, key, learner, blob)
-        _ask(found, request, learners, "imported")
+        _ask(found, request, "imported")
 
 
 @state.command()
@@ -161,7 +161,7 @@ def forget(directory: Directory, key: Key) -> None:
     from okl_flow.operators.requests import FORGET, Request  # noqa: PLC0415
 
     with _explained():
-        _ask(_find(directory), Request(FORGET, key), [], "forgotten")
+        _ask(_find(directory), Request(FORGET, key), "forgotten")
 
 
 @state.command()
@@ -254,12 +254,10 @@ def _chosen(learners: "list[Learner]", number: int) -> "Learner":
     return learners[number]
 
 
-def _ask(
-    directory: "StateDirectory", request: "Request", learners: "list[Learner]", done: str
-) -> None:
+def _ask(directory: "StateDirectory", request: "Request", done: str) -> None:
     from okl_flow.operators.inspection import ask  # noqa: PLC0415
 
-    if ask(directory, request, learners):
+    if ask(directory, request):
         typer.echo(f"{request.key}: {done}")
     else:
         typer.echo(f"{request.key}: will be {done} with the next commit of the job that is running")

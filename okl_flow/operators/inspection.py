@@ -96,7 +96,7 @@ def findings(directory: StateDirectory, learners: Sequence[Learner] | None) -> I
             yield f"{name}: {error}"
 
 
-def ask(directory: StateDirectory, request: Request, learners: Sequence[Learner]) -> bool:
+def ask(directory: StateDirectory, request: Request) -> bool:
     """Answer a request at once if no job holds the key's partition; else leave it there.
 
     Answered at once, it holds in every version that a job may resume at. So do the requests
@@ -111,33 +111,31 @@ def ask(directory: StateDirectory, request: Request, learners: Sequence[Learner]
     except LockedError:
         leave(place.requests, request)
         return False
-    codec = RecordCodec(learners) if learners else None
     try:
         with explained(place.where):
             head = begun(database, place)
             done = rocks.answered_requests(database)
             for one in left(place.requests):
                 if one.id not in done:
-                    _answer(database, head, place, one, codec)
-            _answer(database, head, place, request, codec)
+                    _answer(database, head, place, one, directory)
+            _answer(database, head, place, request, directory)
     finally:
         database.close()
     return True
 
 
 def _answer(
-    database: Rdict, head: Head, place: Place, request: Request, codec: RecordCodec | None
+    database: Rdict, head: Head, place: Place, request: Request, directory: StateDirectory
 ) -> None:
     """Answer a request in all versions."""
-    _, packed = _newest(database, request.key, head)
-    changed = None
-    if request.kind != FORGET:
-        assert codec is not None
-        record = codec.unpack(packed) if packed else None
-        changed = answered(request, record, codec.learners)
     batch = WriteBatch(raw_mode=True)
     rocks.erase(database, request.key, batch)
-    if changed is not None and codec is not None:
+    if request.kind != FORGET:
+        codec = RecordCodec(learners_of(directory))
+        _, packed = _newest(database, request.key, head)
+        record = codec.unpack(packed) if packed else None
+        changed = answered(request, record, codec.learners)
+        assert changed is not None
         batch.put(rocks.record_key(request.key, head.floor), codec.pack(changed))
     for one in left(place.requests):  # earlier ones are never to be answered again
         if one.key == request.key and (request.id == "" or one.id <= request.id):

@@ -275,8 +275,13 @@ def open_database(path: Path, where: str, *, create: bool = False, patience: boo
 
 
 def open_to_read(path: Path) -> Rdict:
-    """The database of a partition as it is now, while a job may be writing it."""
-    return Rdict(str(path), _options(create=False), None, AccessType.read_only(False))
+    """The database of a partition as it is now, while a job may be writing it.
+
+    All its files are opened at once: the job may take them away at any moment.
+    """
+    options = _options(create=False)
+    options.set_max_open_files(-1)
+    return Rdict(str(path), options, None, AccessType.read_only(False))
 
 
 def _in_order() -> ReadOptions:

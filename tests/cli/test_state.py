@@ -178,6 +178,26 @@ def test_a_job_goes_on_after_what_was_done_at_once(tmp_path):
     assert newest(tmp_path / "state", "user-1") is None
 
 
+def test_requests_are_answered_in_their_order(tmp_path):
+    """Those that a job left unanswered come first, and are not answered again."""
+    path, file = tmp_path / "state", tmp_path / "trained.oklf"
+    pointers = resumable(path, "user-1")
+    file.write_bytes(snapshot.dumps(LEARNERS[0], *learned(30)))
+    place = StateDirectory.find(path).place(partition_of("user-1", 4))
+    job = StateDirectory.find(path).store(place.partition, pointers[-1])
+    other = next(key for key in KEYS[2:] if partition_of(key, 4) == place.partition)
+    assert "next commit" in run("forget", path, "user-1").stdout
+    assert "next commit" in run("import", path, other, file).stdout
+    told = json.loads(run("show", path, "user-1", "--json").stdout)
+    assert (told["requests"], told["events"]) == (["forget"], 5)
+    job.close()
+    assert run("import", path, "user-1", file).stdout == "user-1: imported\n"
+    for key in ("user-1", other):
+        for record in every_version(path, pointers, key):
+            assert record.events == 30
+    assert list(left(place.requests)) == []
+
+
 def test_a_new_key_may_begin_with_a_learner(tmp_path):
     path, file = tmp_path / "state", tmp_path / "trained.oklf"
     StateDirectory.open(path, step="flow.learn", partitions=4, learners=LEARNERS)
