@@ -116,6 +116,17 @@ def test_what_does_not_fit_is_refused(name):
         packer.unpack(b"\x09" + packed[1:])
 
 
+def test_arrays_of_small_items_leave_the_others_in_their_places():
+    """An odd count of items of four bytes, followed by arrays of eight."""
+    learner = learner_of("skegd", block_count=1)
+    X, y = events_for("binary", 7)
+    state = learner.init(5)
+    learner.step(state, X, y)
+    assert state.entries.itemsize == 4 and state.size * state.entries.shape[1] % 2 == 1
+    packer = packer_of(learner)
+    like_a_fresh_one(packer.unpack(packer.pack(state)))
+
+
 def test_states_lie_one_after_another():
     learner = make_learner("nogd", budget=3, scale="standard")
     packer = packer_of(learner)

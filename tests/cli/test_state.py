@@ -14,7 +14,7 @@ from okl_flow import make_learner, snapshot
 from okl_flow.cli import app
 from okl_flow.murmur import partition_of
 from okl_flow.operators import rocks
-from okl_flow.operators.inspection import record_of
+from okl_flow.operators.inspection import record_of, records
 from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.requests import left
 from okl_flow.operators.store import StateDirectory
@@ -141,6 +141,25 @@ def resumable(path, key):
     store.spill([(key, codec.pack(Record(learned(9), 7, 5)), 7)])
     store.close()
     return pointers[-4:]
+
+
+def test_what_is_not_committed_is_not_told(tmp_path):
+    resumable(tmp_path, "user-1")
+    assert newest(tmp_path, "user-1").events == 5
+    assert {one.version for one in records(StateDirectory.find(tmp_path))} == {7}
+
+
+def test_a_file_that_the_job_has_just_taken_away_is_looked_for_once_more(state, monkeypatch):
+    opened = rocks.open_to_read
+    failures = iter([True, True])
+
+    def failing(path):
+        if next(failures, False):
+            raise OSError("no such file")
+        return opened(path)
+
+    monkeypatch.setattr(rocks, "open_to_read", failing)
+    assert len(listed(state)) == 6
 
 
 def test_forgotten_at_once_in_all_versions(tmp_path):
