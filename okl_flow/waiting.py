@@ -36,7 +36,8 @@ class Waiting:
     features: Array
     time: int | None
     seen: int = 0  # events that the model had seen before it
-    score: float | list[float] = 0.0  # that it got when it came
+    score: float | list[float] = 0.0  # that it got when it came, of one learner after the other
+    champion: int = 0  # whose score was reported
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -124,7 +125,7 @@ class WaitingRoom:
     def pack(self) -> bytes:
         """The room as bytes."""
         events = [
-            (id, one.features.tobytes(), one.time, one.seen, one.score)
+            (id, one.features.tobytes(), one.time, one.seen, one.score, one.champion)
             for id, one in self.events.items()
         ]
         labels = [
@@ -138,10 +139,7 @@ class WaitingRoom:
         """The room of a key that was packed."""
         events, labels, past = msgspec.msgpack.decode(packed)
         return cls(
-            {
-                id: Waiting(np.frombuffer(features), time, seen, score)
-                for id, features, time, seen, score in events
-            },
+            {id: Waiting(np.frombuffer(features), *of_it) for id, features, *of_it in events},
             {id: Label(key, id, label, Cause(*cause), time) for id, label, time, *cause in labels},
             dict(past),
         )

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import itemgetter
+from typing import Any
 
+from okl_flow.contest import Terms
 from okl_flow.events import Event, Forget, Incoming, Label, Reason, Reject
 from okl_flow.learner import Learner
+from okl_flow.murmur import seed_of
 from okl_flow.operators.models import Entry, Models, Row
 from okl_flow.operators.record import Record
 from okl_flow.operators.refusals import other_dim, refusals
 from okl_flow.operators.requests import FORGET, Request, answered
-from okl_flow.packing import Packer
+from okl_flow.packing import Packer, packer_of
 from okl_flow.waiting import Limits, Refused, Waiting, WaitingRoom
 
 __all__ = ["Admission", "Figures", "Rules"]
@@ -26,12 +29,26 @@ __all__ = ["Admission", "Figures", "Rules"]
 class Rules:
     """How a partition deals with its keys."""
 
-    learner: Learner
-    packer: Packer
+    learners: tuple[Learner, ...]  # of one task
+    names: tuple[str, ...]  # of the learners, as they are reported
     dim: int | None  # features; None for as many as a key's first event has
     limits: Limits  # of the wait for labels
     forget_after: int | None  # milliseconds without an event after which a key begins anew
-    warm_start: bytes | None  # a packed state that new keys begin with
+    warm_starts: tuple[bytes | None, ...]  # packed states that new keys begin with
+    terms: Terms | None = None  # of the contest between several learners
+    packers: tuple[Packer, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "packers", tuple(map(packer_of, self.learners)))
+
+    def begin(self, key: str, dim: int) -> list[Any]:
+        """The states that a key begins with."""
+        return [
+            learner.init(dim, seed=seed_of(key)) if warm is None else packer.unpack(warm)
+            for learner, packer, warm in zip(
+                self.learners, self.packers, self.warm_starts, strict=True
+            )
+        ]
 
 
 @dataclass(slots=True)
@@ -41,6 +58,7 @@ class Figures:
     items: int = 0
     newest: int | None = None  # latest time of any item
     counts: dict[str, int] = field(default_factory=dict)
+    sums: dict[str, float] = field(default_factory=dict)
 
     def add(self, name: str, count: int = 1) -> None:
         """Count something."""
@@ -59,7 +77,7 @@ class Admission:
         self._models = models
         self._figures = figures
         self._live = models.fetch(dict.fromkeys([item.key for item in items]))
-        self._bad = dict(refusals(rules.learner, items))
+        self._bad = dict(refusals(rules.learners, items))
         self._refused: list[tuple[int, Reject]] = []
 
     def admit(self) -> None:
@@ -90,7 +108,7 @@ class Admission:
             if request.kind == FORGET:
                 self._forget(0, request.key)
                 continue
-            record = answered(request, entry.record, [self._rules.learner])
+            record = answered(request, entry.record, self._rules.learners)
             assert record is not None
             entry.record, entry.dim = record, record.states[0].dim
             self._models.touch(request.key, entry)

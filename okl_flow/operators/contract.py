@@ -47,14 +47,21 @@ class Store(Protocol):
         """Let go of what the store holds."""
 
 
-def description_of(partitions: int, learners: Sequence[Learner]) -> dict[str, Any]:
-    """What has to be the same for a store to be used again, as plain data."""
+def description_of(
+    partitions: int, learners: Sequence[Learner], names: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What has to be the same for a store to be used again, as plain data.
+
+    `names` are those of several learners.
+    """
     described = {
         "format": _FORMAT,
         "partitions": partitions,
         "learners": [learner.describe() for learner in learners],
         "layout": RecordCodec(learners).layout,
     }
+    if names:
+        described["names"] = list(names)
     plain: dict[str, Any] = json.loads(json.dumps(described))
     return plain
 
@@ -62,7 +69,7 @@ def description_of(partitions: int, learners: Sequence[Learner]) -> dict[str, An
 def refuse_another(held: dict[str, Any], asked: dict[str, Any], where: str) -> None:
     """Refuse to go on with a store that was begun otherwise, and name what differs."""
     advice = "go on with what it was begun with, or begin a new one in another place"
-    for name in ("format", "step", "partitions"):
+    for name in ("format", "step", "partitions", "names"):
         if held.get(name) != asked.get(name):
             raise StoreError(
                 f"{where} was begun with {name} {held.get(name)!r}, and is opened with "

@@ -29,10 +29,17 @@ class MemoryStore:
         pointer: what `commit` returned before the crash; None at the first start.
         partitions: how many partitions the keys are spread over.
         learners: those of the operator.
+        names: what they are called, if there are several.
     """
 
-    def __init__(self, pointer: bytes | None, partitions: int, learners: Sequence[Learner]) -> None:
-        self._described = json.dumps(description_of(partitions, learners)).encode()
+    def __init__(
+        self,
+        pointer: bytes | None,
+        partitions: int,
+        learners: Sequence[Learner],
+        names: Sequence[str] = (),
+    ) -> None:
+        self._described = json.dumps(description_of(partitions, learners, names)).encode()
         self._version = 1
         self._records: dict[str, tuple[int, bytes]] = {}
         self._entries: dict[str, bytes] = {}  # how each is written, so that it is done once

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
+from okl_flow.contest import Contest, Terms
 from okl_flow.native import Array
+from okl_flow.operators import notes
 from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.store import Change, Request, Store
 from okl_flow.waiting import Waiting, WaitingRoom
@@ -25,6 +27,7 @@ class Entry:
     record: Record
     version: int = 0  # at which it was last written; 0 for never
     room: WaitingRoom | None = None
+    contest: Contest | None = None  # where there are several learners
     dim: int = 0  # features of its events; 0 before the first
     rows: list[Row] = field(default_factory=list)  # of the batch at hand
 
@@ -41,8 +44,11 @@ class Models:
     cache may hold, they are written ahead, for the commit that is to come.
     """
 
-    def __init__(self, store: Store, codec: RecordCodec, live_max: int) -> None:
+    def __init__(
+        self, store: Store, codec: RecordCodec, live_max: int, terms: Terms | None = None
+    ) -> None:
         """`live_max` is how many entries may be live between two batches."""
+        self._terms = terms
         self._store = store
         self._codec = codec
         self._live_max = live_max
@@ -110,8 +116,8 @@ class Models:
 
     def _opened(self, key: str, version: int, blob: bytes) -> Entry:
         record = self._codec.unpack(blob)
-        room = WaitingRoom.unpack(key, record.notes) if record.notes else None
-        return Entry(record, version, room, record.states[0].dim if record.states else 0)
+        room, contest = notes.unpack(key, record.notes, self._terms)
+        return Entry(record, version, room, contest, record.states[0].dim if record.states else 0)
 
     def _changes(self, keys: Iterable[str]) -> list[Change]:
         return [
@@ -123,5 +129,5 @@ class Models:
     def _packed(self, entry: Entry) -> bytes | None:
         if entry.is_empty:
             return None
-        entry.record.notes = entry.room.pack() if entry.room else b""
+        entry.record.notes = notes.pack(entry.room, entry.contest)
         return self._codec.pack(entry.record)

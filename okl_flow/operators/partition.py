@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from okl_flow.events import Incoming, Prediction, Reject, Report
+from okl_flow.events import Alarm, Incoming, Prediction, Reject, Report
 from okl_flow.operators.admission import Admission, Figures, Rules
 from okl_flow.operators.batch import learned
 from okl_flow.operators.models import Models
@@ -22,6 +22,7 @@ class Output(NamedTuple):
     predictions: list[Prediction]
     rejects: list[Reject]
     reports: list[Report]
+    alarms: list[Alarm]
 
 
 class Partition:
@@ -63,13 +64,13 @@ class Partition:
                 admission.answer(self._models.requests())
                 self._asked = True
             admission.admit()
-            predictions = learned(self._rules, admission)
+            predictions, alarms = learned(self._rules, self._step, admission, self._figures)
             if self._figures.items % _SWEEP_EVERY == 0:
                 admission.forget_idle(_SWEPT)
             rejects, reports = admission.rejects(), []
             if self._figures.items % self._report_every == 0:
                 reports.append(self._report(batch[-1]))
-            outputs.append(Output(predictions, rejects, reports))
+            outputs.append(Output(predictions, rejects, reports, alarms))
         self._models.trim()
         return outputs
 
@@ -80,7 +81,8 @@ class Partition:
 
     def _report(self, last: Incoming) -> Report:
         values: dict[str, float | None] = {
-            name: float(count) for name, count in sorted(self._figures.counts.items())
+            name: float(number)
+            for name, number in sorted((self._figures.counts | self._figures.sums).items())
         }
         return Report(
             self._step,

@@ -1,35 +1,19 @@
 """Predict, then learn: one model per key, in as many state partitions as were chosen.
 
 What enters are events, labels and wishes to forget a key; what leaves are predictions, rejects
-and reports. The engine's key is not the event's key but its state partition. A partition keeps
-the models of its keys in a store, or without a state directory in the engine's snapshot, and
-goes on from the version of the store that the engine resumes at.
+and reports. How keys are spread over partitions, and what is kept for them, is the affair of
+`okl_flow.operators.keyed`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
-from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
-import bytewax.operators as op
-import msgspec
 from bytewax.dataflow import Stream, operator
-from bytewax.operators import StatefulBatchLogic
 
-from okl_flow import snapshot
 from okl_flow.events import Incoming, Label, Prediction, Reject, Report
 from okl_flow.learner import Learner
-from okl_flow.murmur import partition_of, partitions_of
-from okl_flow.operators.admission import Rules
-from okl_flow.operators.models import Models
-from okl_flow.operators.partition import Output, Partition
-from okl_flow.operators.record import RecordCodec
-from okl_flow.operators.store import MemoryStore, StateDirectory, Store
-from okl_flow.packing import packer_of
-from okl_flow.waiting import Limits
+from okl_flow.operators.keyed import Settings, keyed, picked
 
 __all__ = ["PrequentialOut", "prequential"]
 
@@ -95,115 +79,21 @@ def prequential(
         allow_unbounded: let a learner through whose memory grows for ever.
 
     """
-    if learner.state_bytes_max(dim or 1) is None and not allow_unbounded:
-        raise ValueError(
-            f"{step_id}: the memory of {learner.name} has no bound as it is configured, and "
-            "streams have no end: give it a budget, or say allow_unbounded=True"
-        )
-    for name, value, least in (
-        ("partitions", partitions, 1),
-        ("keys_in_memory", keys_in_memory, 1),
-        ("report_every", report_every, 1),
-        ("labels_wait_count", labels_wait_count, 0),
-    ):
-        if value < least:
-            raise ValueError(f"{step_id}: {name} must be at least {least}, not {value}")
-    packer = packer_of(learner)
-    rules = Rules(
-        learner=learner,
-        packer=packer,
+    settings = Settings(
+        step_id=step_id,
+        learners={learner.name: learner},
         dim=dim,
-        limits=Limits(labels_wait_count, _milliseconds(step_id, "labels_wait", labels_wait)),
-        forget_after=_milliseconds(step_id, "forget_after", forget_after),
-        warm_start=None if warm_start is None else _warm(learner, dim, Path(warm_start)),
+        labels_wait=labels_wait,
+        labels_wait_count=labels_wait_count,
+        partitions=partitions,
+        state_dir=state_dir,
+        keys_in_memory=keys_in_memory,
+        forget_after=forget_after,
+        warm_start={} if warm_start is None else {learner.name: warm_start},
+        report_every=report_every,
+        allow_unbounded=allow_unbounded,
     )
-
-    @cache
-    def folder() -> StateDirectory:
-        assert state_dir is not None
-        return StateDirectory.open(
-            Path(state_dir), step=step_id, partitions=partitions, learners=[learner]
-        )
-
-    def opened(number: int, pointer: bytes | None, figures: bytes | None) -> Partition:
-        store: Store
-        if state_dir is None:
-            store = MemoryStore(pointer, partitions, [learner])
-        else:
-            store = folder().store(number, pointer)
-        models = Models(store, RecordCodec([learner]), max(1, keys_in_memory // partitions))
-        return Partition(names[number], step_id, rules, models, report_every, figures)
-
-    def keyed(items: list[Incoming]) -> list[tuple[str, Incoming]]:
-        numbers = partitions_of([item.key for item in items], partitions).tolist()
-        return [(names[number], item) for number, item in zip(numbers, items, strict=True)]
-
-    def logic(resumed: bytes | None) -> _Logic:
-        return _Logic(opened, partitions, resumed)
-
-    names = [f"p{number:03}" for number in range(partitions)]
-    every = events if labels is None else op.merge("merge", events, labels)
-    outputs = op.stateful_batch("learn", op.flat_map_batch("key", every, keyed), logic)
+    outputs = keyed(settings, events, labels)
     return PrequentialOut(
-        op.flat_map_batch("predictions", outputs, _all_of("predictions")),
-        op.flat_map_batch("rejects", outputs, _all_of("rejects")),
-        op.flat_map_batch("reports", outputs, _all_of("reports")),
+        picked("predictions", outputs), picked("rejects", outputs), picked("reports", outputs)
     )
-
-
-class _Logic(StatefulBatchLogic[Incoming, Output, bytes]):
-    """A state partition, as the engine drives it."""
-
-    def __init__(
-        self,
-        opened: Callable[[int, bytes | None, bytes | None], Partition],
-        partitions: int,
-        resumed: bytes | None,
-    ) -> None:
-        self._opened = opened
-        self._partitions = partitions
-        self._number = -1
-        self._partition: Partition | None = None
-        if resumed is not None:
-            self._number, pointer, figures = msgspec.msgpack.decode(resumed)
-            self._partition = opened(self._number, pointer, figures)
-
-    def on_batch(self, values: list[Incoming]) -> tuple[list[Output], bool]:
-        """Let the partition process the items. The first ones tell which partition it is."""
-        if self._partition is None:
-            self._number = partition_of(values[0].key, self._partitions)
-            self._partition = self._opened(self._number, None, None)
-        return self._partition.process(values), StatefulBatchLogic.RETAIN
-
-    def snapshot(self) -> bytes:
-        """What to go on from."""
-        assert self._partition is not None
-        return msgspec.msgpack.encode((self._number, *self._partition.snapshot()))
-
-
-def _all_of(field: str) -> Callable[[list[tuple[str, Output]]], list[Any]]:
-    """From outputs of partitions, all records of one kind."""
-    kind = attrgetter(field)
-
-    def all_of(outputs: list[tuple[str, Output]]) -> list[Any]:
-        return [record for _partition, output in outputs for record in kind(output)]
-
-    return all_of
-
-
-def _milliseconds(step_id: str, name: str, time: timedelta | None) -> int | None:
-    if time is None:
-        return None
-    if time <= timedelta(0):
-        raise ValueError(f"{step_id}: {name} must be above 0, not {time}")
-    return round(time / timedelta(milliseconds=1))
-
-
-def _warm(learner: Learner, dim: int | None, path: Path) -> bytes:
-    """The state of a file, packed for the models that begin with it."""
-    state = snapshot.restore(learner, path.read_bytes())
-    if dim is not None and state.dim != dim:
-        raise ValueError(
-            f"{path} holds a state for {state.dim} features, and this flow has {dim} of them"
-        )
-    return packer_of(learner).pack(state)

@@ -16,16 +16,20 @@ FEATURE_MAX = 1e30
 
 
 def refusals(
-    learner: Learner, items: Sequence[Incoming]
+    learners: Sequence[Learner], items: Sequence[Incoming]
 ) -> Iterator[tuple[int, tuple[Reason, str]]]:
-    """The items that no model could take: by their place, why, and what is wrong."""
+    """The items that not all models could take: by their place, why, and what is wrong.
+
+    The learners have one task.
+    """
+    task, may_miss = learners[0].task, all(learner.may_miss for learner in learners)
     events = [(at, item.features) for at, item in enumerate(items) if isinstance(item, Event)]
     if events:
         values = np.concatenate([features for _at, features in events])
         largest = np.max(np.abs(values), initial=0.0)
         if not largest <= FEATURE_MAX:
             for at, features in events:
-                wrong = _wrong_feature(features, learner.may_miss)
+                wrong = _wrong_feature(features, may_miss)
                 if wrong is not None:
                     yield at, (Reason.FEATURES, wrong)
     labels = [
@@ -34,10 +38,10 @@ def refusals(
         if not isinstance(item, Forget) and item.label is not None
     ]
     known = np.array([label for _at, label in labels], dtype=np.float64)
-    if learner.task.first_refused(known) >= 0 or np.isnan(known).any():
+    if task.first_refused(known) >= 0 or np.isnan(known).any():
         for at, label in labels:
-            if math.isnan(label) or learner.task.first_refused(np.array([label])) >= 0:
-                message = f"a label must be {learner.task.labels}; this one is {label}"
+            if math.isnan(label) or task.first_refused(np.array([label])) >= 0:
+                message = f"a label must be {task.labels}; this one is {label}"
                 yield at, (Reason.LABEL, message)
 
 

@@ -50,6 +50,7 @@ class StateDirectory:
         step: str,
         partitions: int,
         learners: Sequence[Learner],
+        names: Sequence[str] = (),
         versions_kept: int = 4,
     ) -> "StateDirectory":
         """The directory of an operator, which is made if there is none.
@@ -59,6 +60,7 @@ class StateDirectory:
             step: the operator's name in its flow.
             partitions: how many partitions the keys are spread over.
             learners: those of the operator.
+            names: what they are called, if there are several.
             versions_kept: how many of the latest commits one can go back to. At least 2.
         """
         if versions_kept < 2:  # noqa: PLR2004
@@ -66,7 +68,7 @@ class StateDirectory:
                 f"versions_kept must be at least 2, as the engine may go back, not {versions_kept}"
             )
         path = Path(path).absolute()
-        asked = {"step": step, **description_of(partitions, learners)}
+        asked = {"step": step, **description_of(partitions, learners, names)}
         if not (path / _ABOUT).exists():
             _begin(path, {"id": uuid.uuid4().hex, **asked})
         found = cls.find(path)

@@ -35,7 +35,8 @@ def partition_of(learner=LEARNER, *, snapshot=None, live=1000, report_every=10_0
     }
     pointer, figures = snapshot or (None, None)
     models = Models(MemoryStore(pointer, 64, [learner]), RecordCodec([learner]), live)
-    made = Rules(learner=learner, packer=packer_of(learner), **settings)
+    settings["warm_starts"] = (settings.pop("warm_start"),)
+    made = Rules(learners=(learner,), names=(learner.name,), **settings)
     return Partition("p007", "learn", made, models, report_every, figures)
 
 
