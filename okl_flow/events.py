@@ -123,6 +123,7 @@ class Alarm(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     cause: Cause | None = None
     time: int | None = None
     ordinal: int = 0
+    learner: str | None = None  # that it is about, where there are several
 
 
 class Reason(StrEnum):
