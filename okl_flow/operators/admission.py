@@ -7,7 +7,6 @@ score and learn stands then in the rows of the entries, and `okl_flow.operators.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -150,20 +149,13 @@ class Admission:
         for key, own in places.items():
             entry = self._live[key]
             mine = [events[at] for at in own]
-            times = [event.time for event in mine]
             first = entry.record.events
+            times = [event.time for event in mine]
             self._note_events(key, entry, mine[0].features.shape[0], times)
-            entry.rows = list(
-                zip(
-                    own,
-                    [event.features for event in mine],
-                    [event.label for event in mine],
-                    range(first, first + len(own)),
-                    times,
-                    repeat(None, len(own)),
-                    strict=True,
-                )
-            )
+            entry.rows = [
+                (at, event.features, event.label, seen, event.time, None)
+                for at, event, seen in zip(own, mine, range(first, first + len(own)), strict=True)
+            ]
             self.touched.append((key, entry))
 
     def _admit_each(self) -> None:
@@ -237,7 +229,8 @@ class Admission:
         entry.room = entry.room or WaitingRoom()
         self._expire(at, label.time, entry)
         found = entry.room.take_label(label, self._rules.limits)
-        self._note_time(entry.record, label.time)
+        if label.time is not None:
+            self._note_time(entry.record, label.time)
         self._models.touch(label.key, entry)
         if isinstance(found, Refused):
             if found.label is None:
@@ -267,12 +260,12 @@ class Admission:
             self._figures.add("keys")
         record.events += len(times)
         self._figures.add("events", len(times))
-        self._note_time(record, max([time for time in times if time is not None], default=None))
+        for time in times:
+            if time is not None:
+                self._note_time(record, time)
         self._models.touch(key, entry)
 
-    def _note_time(self, record: Record, time: int | None) -> None:
-        if time is None:
-            return
+    def _note_time(self, record: Record, time: int) -> None:
         if record.time is None or time > record.time:
             record.time = time
         if self._figures.newest is None or time > self._figures.newest:

@@ -82,19 +82,23 @@ class Settings:
 
     def rules(self) -> Rules:
         """How partitions deal with their keys."""
-        wait = self._milliseconds("labels_wait")
+        dim, warm = self.dim, {}
+        for name, path in self.warm_start.items():
+            state = snapshot.restore(self.learners[name], Path(path).read_bytes())
+            if dim is not None and state.dim != dim:
+                raise ValueError(
+                    f"{self.step_id}: {path} holds a state for {state.dim} features, and this "
+                    f"flow has {dim} of them"
+                )
+            dim = state.dim
+            warm[name] = packer_of(self.learners[name]).pack(state)
         return Rules(
             learners=tuple(self.learners.values()),
             names=tuple(self.learners),
-            dim=self.dim,
-            limits=Limits(self.labels_wait_count, wait),
+            dim=dim,
+            limits=Limits(self.labels_wait_count, self._milliseconds("labels_wait")),
             forget_after=self._milliseconds("forget_after"),
-            warm_starts=tuple(
-                _warm(learner, self.dim, Path(self.warm_start[name]))
-                if name in self.warm_start
-                else None
-                for name, learner in self.learners.items()
-            ),
+            warm_starts=tuple(map(warm.get, self.learners)),
             terms=self.terms,
         )
 
@@ -186,13 +190,3 @@ class _Logic(StatefulBatchLogic[Incoming, Output, bytes]):
         """What to go on from."""
         assert self._partition is not None
         return msgspec.msgpack.encode((self._number, *self._partition.snapshot()))
-
-
-def _warm(learner: Learner, dim: int | None, path: Path) -> bytes:
-    """The state of a file, packed for the models that begin with it."""
-    state = snapshot.restore(learner, path.read_bytes())
-    if dim is not None and state.dim != dim:
-        raise ValueError(
-            f"{path} holds a state for {state.dim} features, and this flow has {dim} of them"
-        )
-    return packer_of(learner).pack(state)

@@ -25,6 +25,7 @@ from rocksdict import (
     BottommostLevelCompaction,
     Cache,
     CompactOptions,
+    DBCompactionStyle,
     DBCompressionType,
     Options,
     Rdict,
@@ -74,8 +75,8 @@ _PREFIX_BYTES = 5  # of a row, that the Bloom filters know
 _VERSION_MAX = (1 << 64) - 1
 
 _CACHE_BYTES = 32 << 20  # of blocks read, for all partitions of a process
-_BUFFER_BYTES = 2 << 20  # of changes not yet in a table, per partition, at most twice
-_BUFFERS_BYTES = 64 << 20  # of all partitions of a process; the fullest goes into a table then
+_BUFFER_BYTES = 4 << 20  # of changes not yet in a table, per partition, at most twice
+_BUFFERS_BYTES = 256 << 20  # of all partitions of a process; the fullest goes into a table then
 _TABLE_BYTES = 64 << 20
 _FILES_MAX = 24  # of a partition kept open
 _LOCK_SECONDS = 10.0  # a process that was just killed may hold the lock so long
@@ -305,8 +306,9 @@ def _options(*, create: bool) -> Options:
     options.set_write_buffer_manager(buffers)
     options.set_write_buffer_size(_BUFFER_BYTES)
     options.set_max_write_buffer_number(2)
+    options.set_compaction_style(DBCompactionStyle.universal())
     options.set_prefix_extractor(SliceTransform.create_fixed_prefix(_PREFIX_BYTES))
-    options.set_level_zero_file_num_compaction_trigger(2)  # a read looks into each of these
+    options.set_level_zero_file_num_compaction_trigger(4)  # a read looks into each of these
     options.set_target_file_size_base(_TABLE_BYTES)
     options.set_max_open_files(_FILES_MAX)
     options.set_max_log_file_size(1 << 20)
