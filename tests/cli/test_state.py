@@ -187,8 +187,11 @@ def test_a_job_goes_on_after_what_was_done_at_once(tmp_path):
     file = tmp_path / "trained.oklf"
     file.write_bytes(snapshot.dumps(LEARNERS[0], *learned(30)))
     run("import", tmp_path / "state", "user-1", file)
-    store = StateDirectory.find(tmp_path / "state").store(partition_of("user-1", 4), pointers[-1])
+    store = StateDirectory.find(tmp_path / "state").store(partition_of("user-1", 4), pointers[0])
     [(version, _)] = store.read(["user-1"])
+    store.commit([("user-1", b"later", version)])
+    [(version, packed)] = store.read(["user-1"])
+    assert packed == b"later"
     store.commit([("user-1", None, version)])
     for _ in range(4):
         store.commit([])
