@@ -134,6 +134,7 @@ class Judge:
                 item.cause,
                 item.time,
                 ordinal,
+                challenger,
             )
 
 
