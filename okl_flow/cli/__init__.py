@@ -8,6 +8,7 @@ import typer
 from okl_flow.cli.errors import Commands
 from okl_flow.cli.eval import evaluate
 from okl_flow.cli.learners import learners
+from okl_flow.cli.make_stream import make_stream
 from okl_flow.cli.schema import schema
 from okl_flow.cli.state import state
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command("eval")(evaluate)
 app.command("learners")(learners)
+app.command("make-stream")(make_stream)
 app.command("schema")(schema)
 app.add_typer(state, name="state")
 

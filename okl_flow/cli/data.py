@@ -1,10 +1,11 @@
 """The data of a command: from what was asked for to events as the learners take them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
 from okl_flow.cli.errors import CommandError
+from okl_flow.cli.progress import Steps
 from okl_flow.evaluation import median_distance, sampled
 from okl_flow.files import DataError, Source, Summary, open_source
 from okl_flow.labels import Label, LabelCoder, canonical, decide, shown
@@ -12,13 +13,11 @@ from okl_flow.native import Array
 from okl_flow.parameters import nearest
 from okl_flow.rescaling import RESCALINGS, Rescaling
 
-__all__ = ["Data", "DataRequest", "Steps", "prepare"]
+__all__ = ["Data", "DataRequest", "prepare"]
 
 _TWO = 2
 
 Batches = Iterator[tuple[Array, Array]]
-Steps = Callable[[str, int | None], Callable[[int], None]]
-"""Begins a step of a name and a length, and gives what is to be told of each further event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-from okl_flow.cli.data import Data, DataRequest, Steps, prepare
+from okl_flow.cli.data import Data, DataRequest, prepare
 from okl_flow.cli.errors import CommandError
+from okl_flow.cli.progress import Steps, progress_bars
 from okl_flow.cli.settings import Candidate, Choice, candidates, check_choices
 from okl_flow.evaluation import Result, best, run, run_permutations
 from okl_flow.files import DataError
@@ -60,7 +58,7 @@ class Report:
 def carry_out(request: Request) -> Report:
     """Read the data, run the learners and choose the best candidate of each."""
     check_choices(request.learners, request.choices)
-    with _progress() as steps:
+    with progress_bars() as steps:
         with _explained(ValueError):
             data = prepare(request.data, steps)
             median = cache(lambda: data.median(request.seed))
@@ -122,23 +120,3 @@ def _explained(kind: type[ValueError]) -> Iterator[None]:
         yield
     except kind as error:
         raise CommandError(str(error)) from error
-
-
-@contextmanager
-def _progress() -> Iterator[Steps]:
-    """Bars on standard error, if it is a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns,
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bars:
-
-        def begin(name: str, total: int | None) -> Any:
-            bar = bars.add_task(name, total=total)
-            return lambda count: bars.advance(bar, count)
-
-        yield begin
