@@ -1,10 +1,11 @@
 """One state partition: its items in order, its reports, its snapshots. It knows no engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from okl_flow.chosen import chosen_by
 from okl_flow.events import Alarm, Incoming, Prediction, Reject, Report
 from okl_flow.operators.admission import Admission, Figures, Rules
 from okl_flow.operators.batch import learned
@@ -70,6 +71,7 @@ class Partition:
             rejects, reports = admission.rejects(), []
             if self._figures.items % self._report_every == 0:
                 reports.append(self._report(batch[-1]))
+                reports.extend(self._chosen(batch[-1]))
             outputs.append(Output(predictions, rejects, reports, alarms))
         self._models.trim()
         return outputs
@@ -93,3 +95,19 @@ class Partition:
             last.cause,
             last.time,
         )
+
+    def _chosen(self, last: Incoming) -> Iterator[Report]:
+        """What the model of one key has chosen, if it does: busy keys are told of more often."""
+        record = self._models.fetch([last.key])[last.key].record
+        if not record.states:
+            return
+        values: dict[str, float | None] = {}
+        rules = self._rules
+        for name, learner, state in zip(rules.names, rules.learners, record.states, strict=True):
+            prefix = "" if len(rules.names) == 1 else f"{name}_"
+            for parameter, value in chosen_by(learner, state).items():
+                values[prefix + parameter] = value
+        if values:
+            yield Report(
+                self._step, "key", last.key, record.events, values, last.cause, last.time, 1
+            )

@@ -27,7 +27,8 @@ class PrequentialOut:
     rejects: Stream[Reject]
     """What could not be used."""
     reports: Stream[Report]
-    """Counts of each state partition."""
+    """Counts of each state partition; and what the model of the latest key there has chosen, of
+    a learner that finds its bandwidth, learning rate or forgetting by itself."""
 
 
 @operator

@@ -134,6 +134,11 @@ class OKS(Learner):
         _fill_chances(state.losses, state.learned, self._selection, chances)
         return chances
 
+    def chosen(self, state: OKSState) -> list[dict[str, float]]:
+        """The bandwidths, the one that has cost least first."""
+        order = np.argsort(state.losses, kind="stable")
+        return [{"bandwidth": float(self.bandwidths[at])} for at in order]
+
     def init(self, dim: int, seed: int = 0) -> OKSState:
         """A state without examples, its first kernel drawn; the seed decides on all draws."""
         check_dim(dim)
