@@ -188,11 +188,11 @@ def evaluate(
     if window is not None and plot is None:
         raise CommandError("--window is the window of --plot, which is not given")
     # What computes is imported here, so that --help does without it.
-    from okl_flow.cli import render  # noqa: PLC0415
-    from okl_flow.cli.data import DataRequest  # noqa: PLC0415
-    from okl_flow.cli.plan import Request, carry_out  # noqa: PLC0415
-    from okl_flow.cli.plot import check_plot, draw  # noqa: PLC0415
-    from okl_flow.cli.settings import parse_choices, parse_missing  # noqa: PLC0415
+    from okl_flow.cli import render
+    from okl_flow.cli.data import DataRequest
+    from okl_flow.cli.plan import Request, carry_out
+    from okl_flow.cli.plot import check_plot, draw
+    from okl_flow.cli.settings import parse_choices, parse_missing
 
     if plot is not None:
         check_plot(plot)

@@ -13,9 +13,9 @@ def learners(
     ] = False,
 ) -> None:
     """List the learners: tasks, bound of the memory, work per event, paper."""
-    from okl_flow.cli.render import print_json, print_table  # noqa: PLC0415
-    from okl_flow.factory import make_learner  # noqa: PLC0415
-    from okl_flow.registry import REGISTRY  # noqa: PLC0415
+    from okl_flow.cli.render import print_json, print_table
+    from okl_flow.factory import make_learner
+    from okl_flow.registry import REGISTRY
 
     if json:
         for name, row in REGISTRY.items():

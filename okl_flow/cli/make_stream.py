@@ -113,8 +113,8 @@ def make_stream(
     """
     _check(ctx, name, format_name, noise)
     # What computes is imported here, so that --help does without it.
-    from okl_flow import streams  # noqa: PLC0415
-    from okl_flow.cli.progress import progress_bars  # noqa: PLC0415
+    from okl_flow import streams
+    from okl_flow.cli.progress import progress_bars
 
     if name == USERS:
         made = streams.delayed_users(
@@ -142,7 +142,7 @@ def make_stream(
 
 def _check(ctx: typer.Context, name: str, format_name: str, noise: float) -> None:
     """Refuse what there is not, and options that would change nothing."""
-    from okl_flow.parameters import nearest  # noqa: PLC0415
+    from okl_flow.parameters import nearest
 
     for what, word, known in (
         ("stream", name, (*PLAIN, USERS)),
@@ -206,9 +206,9 @@ def _libsvm_lines(rows: Rows, labels: Sequence[float], _begin: int) -> Lines:
 
 def _lines_of_users(made: "DelayedUsers") -> Chunks:
     """Events and labels in the order of their times; of the same time, events first."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from okl_flow.streams import user_name  # noqa: PLC0415
+    from okl_flow.streams import user_name
 
     encode = _encoder()
     later = np.flatnonzero(made.label_times > made.times)
@@ -245,6 +245,6 @@ def _lines_of_users(made: "DelayedUsers") -> Chunks:
 
 
 def _encoder() -> Callable[[object], bytes]:
-    import msgspec  # noqa: PLC0415
+    import msgspec
 
     return msgspec.json.Encoder().encode

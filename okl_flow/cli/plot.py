@@ -31,9 +31,9 @@ def check_plot(path: Path) -> None:
 
 def draw(report: Report, path: Path) -> None:
     """Draw each learner's error so far, its error in the window, and that without learning."""
-    import matplotlib as mpl  # noqa: PLC0415
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 5.0), dpi=150, layout="constrained")
     canvas: Any = FigureCanvasAgg(figure)

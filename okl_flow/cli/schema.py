@@ -20,9 +20,9 @@ Record = Annotated[
 
 def schema(record: Record = "all") -> None:
     """Print the JSON Schema of a record, for JSON and MessagePack."""
-    import msgspec  # noqa: PLC0415
+    import msgspec
 
-    from okl_flow.wire.schema import schema_of  # noqa: PLC0415
+    from okl_flow.wire.schema import schema_of
 
     try:
         found = schema_of(record)

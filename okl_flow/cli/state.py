@@ -55,9 +55,9 @@ def list_keys(
     json: Annotated[bool, typer.Option("--json", help="One JSON object per key.")] = False,
 ) -> None:
     """List the keys: events seen, bytes, last seen, as of the last commit."""
-    from okl_flow.cli.render import print_json, print_table  # noqa: PLC0415
-    from okl_flow.operators.inspection import records  # noqa: PLC0415
-    from okl_flow.operators.record import RecordCodec  # noqa: PLC0415
+    from okl_flow.cli.render import print_json, print_table
+    from okl_flow.operators.inspection import records
+    from okl_flow.operators.record import RecordCodec
 
     with _explained():
         heads = (
@@ -88,13 +88,15 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Show what is kept for a key, and what its learners say of themselves."""
-    from okl_flow.cli.render import print_json  # noqa: PLC0415
+    from okl_flow.cli.render import print_json
 
     found = _find(directory)
     with _explained():
-        from okl_flow.operators.inspection import pending  # noqa: PLC0415
+        from okl_flow.operators.inspection import pending
+        from okl_flow.operators.notes import waiting_in
 
         stored, record, learners = _opened(found, key)
+        events, labels = waiting_in(record.notes)
         told: dict[str, Any] = {
             "key": key,
             "partition": stored.partition,
@@ -102,7 +104,8 @@ def show(
             "bytes": len(stored.packed),
             "events": record.events,
             "last_seen": _moment(record.time),
-            **_waiting(record.notes),
+            "waiting_events": events,
+            "waiting_labels": labels,
             "requests": [one.kind for one in pending(found, stored.partition) if one.key == key],
             "learners": [
                 _described(learner, one)
@@ -118,8 +121,8 @@ def show(
 @state.command()
 def export(directory: Directory, key: Key, file: Path, learner: Number = 0) -> None:
     """Write the learner of a key to FILE, as a snapshot that any program of ours can load."""
-    from okl_flow import snapshot  # noqa: PLC0415
-    from okl_flow.operators.requests import write_whole  # noqa: PLC0415
+    from okl_flow import snapshot
+    from okl_flow.operators.requests import write_whole
 
     with _explained():
         _, record, learners = _opened(_find(directory), key)
@@ -134,10 +137,10 @@ def export(directory: Directory, key: Key, file: Path, learner: Number = 0) -> N
 @state.command("import")
 def import_(directory: Directory, key: Key, file: Path, learner: Number = 0) -> None:
     """Put the learner in FILE in the place of the one that a key has, or begin the key with it."""
-    from okl_flow import snapshot  # noqa: PLC0415
-    from okl_flow.operators.inspection import learners_of, record_of  # noqa: PLC0415
-    from okl_flow.operators.record import RecordCodec  # noqa: PLC0415
-    from okl_flow.operators.requests import IMPORT, Request  # noqa: PLC0415
+    from okl_flow import snapshot
+    from okl_flow.operators.inspection import learners_of, record_of
+    from okl_flow.operators.record import RecordCodec
+    from okl_flow.operators.requests import IMPORT, Request
 
     with _explained():
         found = _find(directory)
@@ -158,7 +161,7 @@ def import_(directory: Directory, key: Key, file: Path, learner: Number = 0) -> 
 @state.command()
 def forget(directory: Directory, key: Key) -> None:
     """Delete everything that is kept for a key."""
-    from okl_flow.operators.requests import FORGET, Request  # noqa: PLC0415
+    from okl_flow.operators.requests import FORGET, Request
 
     with _explained():
         _ask(_find(directory), Request(FORGET, key), "forgotten")
@@ -167,8 +170,8 @@ def forget(directory: Directory, key: Key) -> None:
 @state.command()
 def verify(directory: Directory) -> None:
     """Check every record, and that versions and lists agree; exit with 1 if they do not."""
-    from okl_flow.operators.inspection import findings, learners_of, records  # noqa: PLC0415
-    from okl_flow.operators.store import StoreError  # noqa: PLC0415
+    from okl_flow.operators.inspection import findings, learners_of, records
+    from okl_flow.operators.store import StoreError
 
     with _explained():
         found = _find(directory)
@@ -188,7 +191,7 @@ def verify(directory: Directory) -> None:
 
 
 def _find(directory: Path) -> "StateDirectory":
-    from okl_flow.operators.store import StateDirectory  # noqa: PLC0415
+    from okl_flow.operators.store import StateDirectory
 
     with _explained():
         return StateDirectory.find(directory)
@@ -197,9 +200,9 @@ def _find(directory: Path) -> "StateDirectory":
 @contextmanager
 def _explained() -> Iterator[None]:
     """What stores, records, snapshots and files raise, as messages for the user."""
-    from okl_flow.operators.record import RecordError  # noqa: PLC0415
-    from okl_flow.operators.store import StoreError  # noqa: PLC0415
-    from okl_flow.snapshot import SnapshotError  # noqa: PLC0415
+    from okl_flow.operators.record import RecordError
+    from okl_flow.operators.store import StoreError
+    from okl_flow.snapshot import SnapshotError
 
     try:
         yield
@@ -236,8 +239,8 @@ def _first(
 
 def _opened(directory: "StateDirectory", key: str) -> "tuple[Stored, Record, list[Learner]]":
     """The record of a key, and the learners of the directory."""
-    from okl_flow.operators.inspection import learners_of, record_of  # noqa: PLC0415
-    from okl_flow.operators.record import RecordCodec  # noqa: PLC0415
+    from okl_flow.operators.inspection import learners_of, record_of
+    from okl_flow.operators.record import RecordCodec
 
     learners = learners_of(directory)
     stored = record_of(directory, key)
@@ -255,7 +258,7 @@ def _chosen(learners: "list[Learner]", number: int) -> "Learner":
 
 
 def _ask(directory: "StateDirectory", request: "Request", done: str) -> None:
-    from okl_flow.operators.inspection import ask  # noqa: PLC0415
+    from okl_flow.operators.inspection import ask
 
     if ask(directory, request):
         typer.echo(f"{request.key}: {done}")
@@ -265,11 +268,11 @@ def _ask(directory: "StateDirectory", request: "Request", done: str) -> None:
 
 def _described(learner: "Learner", held: Any) -> dict[str, Any]:
     """What there is to say about one learner of a key."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from okl_flow import snapshot  # noqa: PLC0415
-    from okl_flow.state import inner_states  # noqa: PLC0415
-    from okl_flow.tuned import Tuned, TunedState  # noqa: PLC0415
+    from okl_flow import snapshot
+    from okl_flow.state import inner_states
+    from okl_flow.tuned import Tuned, TunedState
 
     told = snapshot.inspect(snapshot.dumps(learner, held))
     del told["format_version"]
@@ -283,17 +286,6 @@ def _described(learner: "Learner", held: Any) -> dict[str, Any]:
     behind = learner if isinstance(learner, Tuned) else getattr(learner, "learner", None)
     chosen = behind.chosen(tuned) if isinstance(behind, Tuned) and tuned is not None else None
     return {**told, "norms": norms, **({"chosen": chosen} if chosen else {})}
-
-
-def _waiting(notes: bytes) -> dict[str, int]:
-    """How many events wait for their labels, and labels for their events."""
-    import msgspec  # noqa: PLC0415
-
-    try:
-        events, labels, *_ = msgspec.msgpack.decode(notes, type=list[list[Any]])
-    except (msgspec.MsgspecError, ValueError):
-        return {"notes_bytes": len(notes)}
-    return {"waiting_events": len(events), "waiting_labels": len(labels)}
 
 
 def _moment(time: int | None) -> str | None:

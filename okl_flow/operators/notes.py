@@ -9,7 +9,7 @@ import msgspec
 from okl_flow.contest import Contest, Terms
 from okl_flow.waiting import WaitingRoom
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "unpack", "waiting_in"]
 
 _PAIR = 2
 
@@ -32,3 +32,11 @@ def unpack(
         if len(parts) == _PAIR:
             packed, contest = parts[0], Contest.unpack(terms, parts[1])
     return WaitingRoom.unpack(key, packed) if packed else None, contest
+
+
+def waiting_in(packed: bytes) -> tuple[int, int]:
+    """How many events wait for their labels, and how many labels for their events."""
+    parts = msgspec.msgpack.decode(packed) if packed else []
+    if len(parts) == _PAIR:
+        return waiting_in(parts[0])
+    return (len(parts[0]), len(parts[1])) if parts else (0, 0)
