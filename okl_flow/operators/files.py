@@ -21,7 +21,7 @@ from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 
 from okl_flow.wire import Encoded, Raw
 
-__all__ = ["LinesSink", "LinesSource", "lines", "write_lines"]
+__all__ = ["LinesSink", "LinesSource", "first_line", "lines", "write_lines"]
 
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
@@ -197,6 +197,12 @@ def _opened(path: str) -> io.BufferedReader:
     file.close()
     unpacked: Any = gzip.open(path)
     return io.BufferedReader(unpacked)
+
+
+def first_line(path: str | Path) -> bytes:
+    """The first line of a file, gzipped or not, such as the header of a CSV file."""
+    with _opened(str(path)) as file:
+        return file.readline().removeprefix(_BOM).rstrip(b"\r\n")
 
 
 class LinesSink(FixedPartitionedSink[bytes, int]):
