@@ -74,7 +74,11 @@ def of_all(outputs, kind):
 
 
 def taken(outputs):
-    return tuple(of_all(outputs, kind) for kind in ("predictions", "rejects", "reports", "alarms"))
+    """What partitions made; of the reports, those of the partition."""
+    predictions, rejects, reports, alarms = (
+        of_all(outputs, kind) for kind in ("predictions", "rejects", "reports", "alarms")
+    )
+    return predictions, rejects, [one for one in reports if one.subject == "partition"], alarms
 
 
 def cut(items, size):
