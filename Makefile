@@ -38,9 +38,10 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) ## measure the learners' speed, into benchmarks/results/
+bench: $(READY) ## measure the speed of learners and operators, into benchmarks/results/
 	$(BIN)/python -m benchmarks.learners
 	$(BIN)/python -m benchmarks.systems
+	$(BIN)/python -m benchmarks.engine
 
 accuracy: $(READY) ## the README's table of mistake rates, from the files in DATA
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --plain
