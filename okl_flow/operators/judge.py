@@ -140,12 +140,13 @@ class Judge:
 
 def _message(lead: Lead, challenger: str, champion: str, promotes: bool, regresses: bool) -> str:
     what = "takes the place of" if promotes else "is ahead of"
+    share = f"{100.0 * lead.difference:.3g}"
     how = (
-        f"was nearer in {lead.difference:.2%} more of {lead.labels} labels"
+        f"was the nearer one {share} times more than the farther one, of 100 labels"
         if regresses
-        else f"made {lead.difference:.2%} fewer mistakes in {lead.labels} labels"
+        else f"made {share} fewer mistakes per 100 labels"
     )
-    return f"{challenger} {what} {champion}: it {how}"
+    return f"{challenger} {what} {champion}: it {how} ({lead.labels} labels)"
 
 
 @native

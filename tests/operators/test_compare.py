@@ -197,7 +197,7 @@ def test_regression_adds_up_squares_however_it_is_cut():
         assert alarms_as_oracle_says(of_all(outputs, "alarms")) == oracle.alarms
         reports += of_all(outputs, "reports")
     assert [alarm.learner for alarm in of_all(outputs, "alarms")] == ["near"] * 3
-    assert "it was nearer in" in of_all(outputs, "alarms")[0].message
+    assert "it was the nearer one" in of_all(outputs, "alarms")[0].message
     for report in reports:
         assert {name: report.values[f"squared_error_{name}"] for name in learners} == oracle.squares
 
