@@ -18,7 +18,7 @@ from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main
 
 from okl_flow import make_learner
-from okl_flow.operators import decode, encode, lines, prequential, write_lines
+from okl_flow.operators import compare, decode, encode, lines, prequential, write_lines
 from okl_flow.operators.disk import DiskStore
 from okl_flow.operators.partition import Partition
 from okl_flow.wire import Columns
@@ -41,16 +41,26 @@ def flow_of(settings):
 
     raws = lines("read", flow, settings["inputs"], batch_size=settings["batch"])
     decoded = decode("decode", op.flat_map_batch("slowly", raws, slowly), features=Columns(DIM))
-    out = prequential(
-        STEP,
-        decoded.events,
-        make_learner(**settings["learner"]),
-        partitions=PARTITIONS,
-        state_dir=folder / "state",
-        keys_in_memory=16,
-        labels_wait_count=4,
-        labels_wait=timedelta(milliseconds=700),
-    )
+    kept = {
+        "partitions": PARTITIONS,
+        "state_dir": folder / "state",
+        "keys_in_memory": 16,
+        "labels_wait_count": 4,
+        "labels_wait": timedelta(milliseconds=700),
+    }
+    if "learners" in settings:
+        out = compare(
+            STEP,
+            decoded.events,
+            {name: make_learner(**one) for name, one in settings["learners"].items()},
+            settings["champion"],
+            promote="significant",
+            confidence=settings["confidence"],
+            **kept,
+        )
+        write_lines("alarms", encode("encode_alarms", out.alarms), folder / "alarms")
+    else:
+        out = prequential(STEP, decoded.events, make_learner(**settings["learner"]), **kept)
     write_lines("predictions", encode("encode", out.predictions), folder / "predictions")
     rejects = op.merge("both", out.rejects, decoded.rejects)
     write_lines("rejects", encode("encode_rejects", rejects), folder / "rejects")

@@ -23,6 +23,7 @@ from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Partition
 from okl_flow.operators.record import RecordCodec
 from okl_flow.operators.store import MemoryStore, StoreError
+from okl_flow.tasks import Regression
 from okl_flow.waiting import Limits
 from tests.operators.compare_oracle import (
     CompareOracle,
@@ -247,7 +248,7 @@ class Broken(linear_model.LogisticRegression):
     """Fails at some events."""
 
     def learn_one(self, x, y):
-        if x[0] > 1.0:
+        if x[0] < -1.0:
             raise RuntimeError("no luck")
         super().learn_one(x, y)
 
@@ -262,7 +263,7 @@ def test_a_challenger_that_fails_has_made_mistakes_and_hurts_nobody():
     assert [one.score for one in output.predictions] == good.step(state, X, y).tolist()
     assert output.rejects == []
     [report] = output.reports
-    failures = int((X[:, 0] > 1.0).sum())
+    failures = int((X[:, 0] < -1.0).sum())
     assert report.values["failures_broken"] == failures
     assert report.values["mistakes_broken"] >= failures
     assert "failures_good" not in report.values
@@ -274,11 +275,35 @@ def test_a_champion_that_fails_is_replaced_in_the_end():
     [output] = partition_of(learners, "broken", confidence=0.95).process(events(X, y))
     [alarm] = output.alarms
     assert alarm.learner == "good"
-    failed = [at for at in range(alarm.cause.offset + 1) if X[at, 0] > 1.0]
+    failed = [at for at in range(alarm.cause.offset + 1) if X[at, 0] < -1.0]
     assert [reject.cause.offset for reject in output.rejects] == failed
     assert {reject.reason for reject in output.rejects} == {Reason.LEARNER}
     assert "no luck" in output.rejects[0].message
     assert len(output.predictions) + len(output.rejects) == 300
+
+
+class Silent(linear_model.LinearRegression):
+    """Never says anything."""
+
+    def predict_one(self, x):
+        return float("nan")
+
+
+def test_a_champion_that_fails_in_regression_is_infinitely_far_off():
+    learners = {
+        "ours": make_learner("kogd", task="regression", budget=20),
+        "never": FromRiver(Silent(), Regression()),
+    }
+    X, y = signs(14, 50)
+    partition = partition_of(learners, "never", confidence=0.95, report_every=50)
+    [output] = partition.process(events(X, y))
+    assert [alarm.learner for alarm in output.alarms] == ["ours"]
+    values = output.reports[0].values
+    assert (values["labelled"], values["failures_never"], values["squared_error_never"]) == (
+        50.0,
+        50.0,
+        0.0,
+    )
 
 
 def test_a_challenger_that_diverges_has_made_mistakes_too():
