@@ -16,7 +16,12 @@ from typing import IO, Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream, operator
-from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
+from bytewax.inputs import (
+    DynamicSource,
+    FixedPartitionedSource,
+    StatefulSourcePartition,
+    StatelessSourcePartition,
+)
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 
 from okl_flow.wire import Encoded, Raw
@@ -68,10 +73,10 @@ def lines(
 def write_lines(step_id: str, up: Stream[Encoded | bytes], path: str | Path) -> None:
     """Write each record as a line to a file, or to the terminal, whose name is "-".
 
-    A first run empties the file. A resumed one cuts it back to the length that it had at the
-    moment it resumes from, so that no line stands there twice. What is on the terminal
-    stays, so there the last lines before a crash come again. All workers write through one of
-    them. Records must hold no line ends: JSON has none, MessagePack may.
+    A first run empties the file, even if it writes nothing. A resumed one cuts it back to the
+    length that it had at the moment it resumes from, so that no line stands there twice. What is
+    on the terminal stays, so there the last lines before a crash come again. All workers write
+    through one of them. Records must hold no line ends: JSON has none, MessagePack may.
 
     Parameters:
         step_id: name of the step.
@@ -80,12 +85,36 @@ def write_lines(step_id: str, up: Stream[Encoded | bytes], path: str | Path) -> 
     """
     # A batch goes through the engine as one item.
     chunks = op.flat_map_batch("chunks", up, lambda batch: [("lines", _joined(batch))])
-    op.output("write", chunks, LinesSink(path))
+    # The engine opens a sink at its first item: without one, what an older run had written would
+    # stay and pass for this run's.
+    begin = op.input("begin", up.flow(), _Beginning())
+    op.output("write", op.merge("merge", begin, chunks), LinesSink(path))
 
 
 def _joined(batch: list[Encoded | bytes]) -> bytes:
     values = [one if isinstance(one, bytes) else one.value for one in batch]
     return b"\n".join([*values, b""])
+
+
+class _Beginning(DynamicSource[tuple[str, bytes]]):
+    """Nothing to be written, once."""
+
+    def build(
+        self, step_id: str, worker_index: int, worker_count: int
+    ) -> StatelessSourcePartition[tuple[str, bytes]]:
+        """The same for every worker."""
+        return _Nothing()
+
+
+class _Nothing(StatelessSourcePartition[tuple[str, bytes]]):
+    def __init__(self) -> None:
+        self._left = [("lines", b"")]
+
+    def next_batch(self) -> list[tuple[str, bytes]]:
+        """Nothing, then the end."""
+        if not self._left:
+            raise StopIteration
+        return [self._left.pop()]
 
 
 class LinesSource(FixedPartitionedSource[Raw, Position]):

@@ -250,6 +250,18 @@ def test_encoded_records_are_written_without_their_keys(tmp_path, capsys):
     assert (tmp_path / "out").read_text() == capsys.readouterr().out == '{"a":1}\ntwo\nü\n'
 
 
+def test_a_run_that_writes_nothing_leaves_nothing_of_an_older_one(tmp_path):
+    (tmp_path / "in").write_text("")
+    for name in ("out", "other"):
+        (tmp_path / name).write_text("of an older run\n")
+    flow = Dataflow("copy")
+    copy(flow, tmp_path / "in", tmp_path / "out")
+    up = op.map("other", lines("again", flow, tmp_path / "in"), lambda raw: raw.value)
+    write_lines("write_other", up, tmp_path / "other")
+    run_main(flow)
+    assert [(tmp_path / name).read_text() for name in ("out", "other")] == ["", ""]
+
+
 def test_the_terminal_takes_nothing_back(capsys):
     part = LinesSink("-").build_part("out", "lines", 0)
     part.write_batch([b"one\n", b"\xff\n"])
