@@ -61,3 +61,36 @@ def test_users_disagree():
     near = np.abs(X[:, 0] - 0.6) < 0.3
     shares = [np.mean(y[near & (users == user)] > 0) for user in sorted(set(users))[:5]]
     assert max(shares) - min(shares) > 0.2
+
+
+def delayed(count=20_000, **settings):
+    return streams.delayed_users(count, users=10, **{"seed": 5, **settings})
+
+
+def test_delayed_users_are_decided_by_their_seed():
+    one, again, other = delayed(500), delayed(500), delayed(500, seed=6)
+    for name in ("users", "X", "y", "times", "label_times", "drifted"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(again, name))
+    assert not np.array_equal(one.X, other.X)
+
+
+def test_labels_come_with_the_event_later_or_never():
+    made = delayed(delayed=0.4, missing=0.25, delay=30.0, pause=2.0)
+    missing, late = made.label_times < 0, made.label_times > made.times
+    assert np.mean(missing) == pytest.approx(0.25, abs=0.01)
+    assert np.mean(late) == pytest.approx(0.75 * 0.4, abs=0.01)
+    assert np.all(missing | late | (made.label_times == made.times))
+    waits = (made.label_times - made.times)[late]
+    assert waits.mean() == pytest.approx(30_000, rel=0.05)
+    assert made.times[0] >= streams.BEGINNING
+    assert np.diff(made.times).min() >= 0
+    assert np.diff(made.times).mean() == pytest.approx(2000, rel=0.05)
+
+
+def test_every_fifth_user_changes_at_the_stated_moment():
+    made, still = delayed(noise=0.0, drift_at=0.3), delayed(noise=0.0, drifting=0.0)
+    turned = made.y != still.y
+    np.testing.assert_array_equal(made.drifted, turned)
+    expected = np.isin(made.users, [4, 9]) & (np.arange(20_000) >= 6000)
+    np.testing.assert_array_equal(turned, expected)
+    assert np.mean(delayed(noise=0.1).y != delayed(noise=0.0).y) == pytest.approx(0.1, abs=0.01)
