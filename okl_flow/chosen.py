@@ -15,10 +15,10 @@ def chosen_by(learner: Learner, state: Any) -> dict[str, float]:
     in units of the scaled features, if they are scaled.
 
     >>> from okl_flow import make_learner, streams
-    >>> learner = make_learner("oks_sil", bandwidth=4.0, scale="standard")
+    >>> learner = make_learner("oks_sil", bandwidth=2.0, scale="standard")
     >>> state = learner.init(dim=2)
     >>> scores = learner.step(state, *streams.rings(3000))
-    >>> chosen_by(learner, state)["bandwidth"] < 2.0
+    >>> chosen_by(learner, state)["bandwidth"] < 1.0
     True
     """
     if isinstance(learner, Scaled):

@@ -153,7 +153,7 @@ def delayed_users(
     >>> [round(float(share), 2) for share in (
     ...     (stream.label_times < 0).mean(), (stream.label_times > stream.times).mean()
     ... )]
-    [0.19, 0.41]
+    [0.19, 0.39]
     """
     generator = np.random.default_rng(seed)
     user, X, y = _users(count, users, dim, generator)
