@@ -7,6 +7,7 @@ from river import linear_model
 from okl_flow import make_learner
 from okl_flow.adapters import FromRiver
 from okl_flow.events import Cause, Event, Forget, Label, Reason
+from okl_flow.murmur import seed_of
 from okl_flow.operators.admission import Rules
 from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Partition
@@ -100,6 +101,40 @@ def contents(partition):
     pointer, figures = partition.snapshot()
     store = MemoryStore(pointer, 64, [LEARNER])
     return {key: packed for key, _version, packed in store.sweep(1000)}, figures
+
+
+CHOOSING = make_learner("oks_sil", budget=5, bandwidth=2.0, learning_rate=0.5)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("live", [1, 1000])
+def test_a_model_that_chooses_says_what_it_has_chosen(size, live):
+    rng = np.random.default_rng(0)
+    keys = rng.choice(["ann", "bob"], 300).tolist()
+    X, y = rng.normal(size=(300, 2)), rng.choice([-1.0, 1.0], 300)
+    items = [
+        Event(key, X[at], Cause("events", 0, at), time=at, label=float(y[at]))
+        for at, key in enumerate(keys)
+    ]
+    items[199] = Forget(keys[199], items[199].cause)
+    states, seen, wanted = {}, {}, []
+    for at, item in enumerate(items):
+        if isinstance(item, Forget):
+            del states[item.key], seen[item.key]
+            continue
+        state = states.setdefault(item.key, CHOOSING.init(2, seed=seed_of(item.key)))
+        CHOOSING.step(state, X[at : at + 1], y[at : at + 1])
+        seen[item.key] = seen.get(item.key, 0) + 1
+        if (at + 1) % 50 == 0:
+            wanted.append((item.key, seen[item.key], {"bandwidth": state.bandwidth}, at))
+    partition = partition_of(CHOOSING, live=live, report_every=50)
+    outputs = [output for batch in cut(items, size) for output in partition.process(batch)]
+    reports = [report for output in outputs for report in output.reports]
+    told = [(one.name, one.events, one.values, one.time) for one in reports if one.subject == "key"]
+    assert told == wanted
+    assert len(wanted) == 5
+    assert len({values["bandwidth"] for _name, _events, values, _at in wanted}) == 3
+    assert len({(one.cause, one.ordinal) for one in reports}) == len(reports) == 11
 
 
 def test_a_cache_of_one_entry_changes_nothing():
