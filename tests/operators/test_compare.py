@@ -31,6 +31,7 @@ from tests.operators.compare_oracle import (
     as_compare_oracle_says,
 )
 from tests.operators.oracle import mixed_stream, rejects_as_oracle_says
+from tests.operators.test_partition import cut, events, in_pieces
 
 POOR = make_learner("bogd", budget=2, bandwidth=0.05)
 LEARNERS = {
@@ -82,23 +83,12 @@ def taken(outputs):
     return predictions, rejects, [one for one in reports if one.subject == "partition"], alarms
 
 
-def cut(items, size):
-    return [items[begin : begin + size] for begin in range(0, len(items), size)]
-
-
 def contents(partition, learners=LEARNERS):
     """Every record as it is stored, and the figures."""
     pointer, figures = partition.snapshot()
     names = sorted(learners)
     store = MemoryStore(pointer, 64, [learners[name] for name in names], names)
     return {key: packed for key, _version, packed in store.sweep(1000)}, figures
-
-
-def events(X, y, key="k", begin=0):
-    return [
-        Event(key, np.array(x, dtype=float), Cause("t", 0, begin + at), None, None, label)
-        for at, (x, label) in enumerate(zip(X, y, strict=True))
-    ]
 
 
 def signs(seed, count, dim=2):
@@ -166,14 +156,7 @@ def test_a_resumed_partition_goes_on_as_if_it_had_never_stopped(seed, promotes):
     }
     whole = partition_of(**rules)
     outputs = whole.process(items)
-    rng = np.random.default_rng(seed)
-    resumed, made, begin = partition_of(**rules), [], 0
-    while begin < len(items):
-        end = begin + int(rng.integers(1, 60))
-        made += resumed.process(items[begin:end])
-        if rng.random() < 0.5:
-            resumed = partition_of(snapshot=resumed.snapshot(), live=1, **rules)
-        begin = end
+    resumed, made = in_pieces(partition_of, items, seed, live=1, **rules)
     assert taken(made) == taken(outputs)
     assert of_all(outputs, "alarms")
     assert contents(resumed) == contents(whole)
@@ -242,6 +225,14 @@ def test_equal_challengers_are_not_promoted_and_a_better_one_is():
     assert [one.learner for one in output.predictions] == ["champion"] * (
         alarm.cause.offset + 1
     ) + ["better"] * (399 - alarm.cause.offset)
+
+
+def test_alarms_of_one_event_are_told_apart():
+    learners = {"champion": POOR, "one": LEARNERS["good"], "two": LEARNERS["good"]}
+    [output] = partition_of(learners, "champion", promotes=False).process(events(*signs(8, 200)))
+    first, second = output.alarms
+    assert first.cause == second.cause
+    assert [(one.learner, one.ordinal) for one in output.alarms] == [("one", 0), ("two", 1)]
 
 
 class Broken(linear_model.LogisticRegression):

@@ -75,20 +75,26 @@ def test_the_mixed_stream_meets_every_reason_that_an_item_can_have():
     assert reasons == {str(reason) for reason in set(Reason) - others}
 
 
+def in_pieces(opened, items, seed, **rules):
+    """A partition that took the items in pieces and was opened anew between some; its outputs."""
+    rng = np.random.default_rng(seed)
+    resumed, made, begin = opened(**rules), [], 0
+    while begin < len(items):
+        end = begin + int(rng.integers(1, 60))
+        made += resumed.process(items[begin:end])
+        if rng.random() < 0.5:
+            resumed = opened(snapshot=resumed.snapshot(), **rules)
+        begin = end
+    return resumed, made
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_resumed_partition_goes_on_as_if_it_had_never_stopped(seed):
     items = mixed_stream(10 + seed, 900)
     rules = {"limits": Limits(4, 700), "forget_after": 2000, "report_every": 100}
     whole = partition_of(**rules)
     outputs = whole.process(items)
-    rng = np.random.default_rng(seed)
-    resumed, made, begin = partition_of(**rules), [], 0
-    while begin < len(items):
-        end = begin + int(rng.integers(1, 60))
-        made += resumed.process(items[begin:end])
-        if rng.random() < 0.5:
-            resumed = partition_of(snapshot=resumed.snapshot(), **rules)
-        begin = end
+    resumed, made = in_pieces(partition_of, items, seed, **rules)
     assert taken(made) == taken(outputs)
     reports = [report for output in made for report in output.reports]
     assert reports == [report for output in outputs for report in output.reports]
