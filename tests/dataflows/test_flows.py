@@ -185,6 +185,7 @@ def test_a_resumed_run_goes_on_and_does_not_read_again(undisturbed, folder):
     folder.run(RESUMED, OKL_STATE="state")
     before = (folder.path / "out" / "predictions.jsonl").read_text()
     assert before.count("\n") == 4000
+    assert (folder.path / "state" / "state.json").is_file()
     # What was read is spoilt: if it were read again, the predictions would not be there.
     file.write_text("".join("#" * (len(line) - 1) + "\n" for line in lines[:4000]))
     with file.open("a") as more:
