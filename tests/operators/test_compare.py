@@ -16,6 +16,8 @@ from okl_flow import snapshot as snapshots
 from okl_flow.adapters import FromRiver
 from okl_flow.contest import Terms
 from okl_flow.events import Cause, Event, Label, Reason
+from okl_flow.learner import loss_of
+from okl_flow.losses import loss_value
 from okl_flow.murmur import seed_of
 from okl_flow.operators import compare
 from okl_flow.operators.admission import Rules
@@ -225,6 +227,10 @@ def test_equal_challengers_are_not_promoted_and_a_better_one_is():
     assert [one.learner for one in output.predictions] == ["champion"] * (
         alarm.cause.offset + 1
     ) + ["better"] * (399 - alarm.cause.offset)
+    for one in output.predictions:
+        assert one.predicted == (1.0 if one.score > 0.0 else -1.0)
+        loss = loss_of(learners[one.learner]).native
+        assert one.loss == loss_value(loss, one.score, one.label)
 
 
 def test_alarms_of_one_event_are_told_apart():
@@ -262,8 +268,8 @@ def test_a_challenger_that_fails_has_made_mistakes_and_hurts_nobody():
 
 def test_a_champion_that_fails_is_replaced_in_the_end():
     X, y = signs(9, 300)
-    learners = {"good": LEARNERS["good"], "broken": FromRiver(Broken())}
-    [output] = partition_of(learners, "broken", confidence=0.95).process(events(X, y))
+    learners = {"good": LEARNERS["good"], "unlucky": FromRiver(Broken())}
+    [output] = partition_of(learners, "unlucky", confidence=0.95).process(events(X, y))
     [alarm] = output.alarms
     assert alarm.learner == "good"
     failed = [at for at in range(alarm.cause.offset + 1) if X[at, 0] < -1.0]
