@@ -16,6 +16,7 @@ from okl_flow.files import format_of
 from okl_flow.labels import canonical
 from okl_flow.learner import Learner
 from okl_flow.operators import (
+    CompareOut,
     DecodeOut,
     EvaluateOut,
     PrequentialOut,
@@ -98,7 +99,10 @@ def judge(
 
 
 def write(
-    settings: Settings, decoded: DecodeOut, learned: PrequentialOut, judged: Sequence[EvaluateOut]
+    settings: Settings,
+    decoded: DecodeOut,
+    learned: PrequentialOut | CompareOut,
+    judged: Sequence[EvaluateOut],
 ) -> None:
     """Write all that comes out to where the settings say, and say in words what happens."""
     kinds: dict[str, list[Stream[Any]]] = {
@@ -107,6 +111,8 @@ def write(
         "alarms": [out.alarms for out in judged],
         "rejects": [decoded.rejects, learned.rejects],
     }
+    if isinstance(learned, CompareOut):
+        kinds["alarms"].append(learned.alarms)
     paths = {name: str(getattr(settings, name)) for name in kinds}
     _check(paths, settings.paths)
     for name, streams in kinds.items():
@@ -161,7 +167,8 @@ def in_words(record: Outgoing) -> str:
         return f"rejected{whose}, {where}: {record.message}"
     if isinstance(record, Alarm):
         where = f" at line {record.cause.offset} of {record.cause.topic}" if record.cause else ""
-        return f"{record.kind}{where}: {record.message}"
+        whose = f" of {record.name}" if record.name and record.name not in record.message else ""
+        return f"{record.kind}{whose}{where}: {record.message}"
     return _report_in_words(record) if isinstance(record, Report) and record.values else ""
 
 

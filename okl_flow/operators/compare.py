@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
 
 from bytewax.dataflow import Stream, operator
 
@@ -43,7 +42,7 @@ def compare(
     learners: Mapping[str, Learner],
     champion: str,
     *,
-    promote: Literal["manual", "significant"] = "manual",
+    promote: str = "manual",
     confidence: float = 0.95,
     dim: int | None = None,
     labels: Stream[Label] | None = None,

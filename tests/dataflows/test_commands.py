@@ -9,7 +9,7 @@ import pytest
 
 from tests.dataflows.conftest import ROOT
 
-FLOWS = ("classify", "regress", "per_user", "choose_kernel")
+FLOWS = ("classify", "regress", "per_user", "choose_kernel", "compare")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

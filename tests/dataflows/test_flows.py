@@ -15,6 +15,7 @@ REGRESS = "python -m bytewax.run dataflows.regress:flow"
 PER_USER = "python -m bytewax.run dataflows.per_user:flow"
 CHOOSE = "python -m bytewax.run dataflows.choose_kernel:flow"
 LIGHT = "kogd budget=20 bandwidth=0.5"
+COMPARE = "python -m bytewax.run dataflows.compare:flow"
 RECOVERY = (
     "mkdir -p recovery; [ -f recovery/part-0.sqlite3 ] || python -m bytewax.recovery recovery 1"
 )
@@ -227,6 +228,29 @@ def test_choose_kernel_tells_what_it_chose_and_what_that_is_worth(folder):
     assert len({(one["cause"]["offset"], one["ordinal"]) for one in predictions}) == len(
         predictions
     )
+
+
+def test_compare_lets_the_better_learner_take_over(folder):
+    make = "okl-flow make-stream users --keys 10 --drifting 0 --events 6000 > events.jsonl"
+    folder.run(f"{make}; {COMPARE}")
+    promoted = {one["name"]: one["cause"]["offset"] for one in folder.records("alarms")}
+    assert len(promoted) > 4
+    predictions = folder.records("predictions")
+    assert {one["learner"] for one in predictions} == {"linear", "kernel"}
+    early = [one for one in predictions if one["key"] not in promoted]
+    assert {one["learner"] for one in early} <= {"linear"}
+    for key, offset in promoted.items():
+        mine = [one for one in predictions if one["key"] == key and one["label"] is None]
+        after = {one["learner"] for one in mine if one["cause"]["offset"] > offset}
+        before = {one["learner"] for one in mine if one["cause"]["offset"] < offset}
+        assert (before, after) == ({"linear"}, {"kernel"})
+
+
+@pytest.mark.parametrize("learners", ["arow", "a: arow; a: bogd", ": arow"])
+def test_learners_need_names_of_their_own(learners, folder):
+    (folder.path / "events.jsonl").write_text('{"key": "ann", "features": [1, 2]}\n')
+    said = folder.refused(COMPARE, OKL_LEARNERS=learners)
+    assert said.startswith("dataflows.compare: OKL_LEARNERS must be like")
 
 
 @pytest.mark.parametrize(
