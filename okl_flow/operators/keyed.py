@@ -130,6 +130,9 @@ def keyed(
             names=settings.names,
         )
 
+    if settings.state_dir is not None and Path(settings.state_dir).exists():
+        folder()  # so that another job's directory is refused before the flow begins
+
     def opened(number: int, pointer: bytes | None, figures: bytes | None) -> Partition:
         store: Store
         if settings.state_dir is None:

@@ -230,6 +230,14 @@ def test_choose_kernel_tells_what_it_chose_and_what_that_is_worth(folder):
     )
 
 
+def test_the_state_of_another_job_is_refused_in_one_line(folder):
+    folder.run("okl-flow make-stream users --events 200 > events.jsonl")
+    folder.run(PER_USER, OKL_STATE="state")
+    said = folder.refused(PER_USER, OKL_STATE="state", OKL_LEARNER="kogd budget=3")
+    assert said.startswith("dataflows.per_user: the state directory")
+    assert "was begun with another configuration" in said
+
+
 def test_compare_lets_the_better_learner_take_over(folder):
     make = "okl-flow make-stream users --keys 10 --drifting 0 --events 6000 > events.jsonl"
     folder.run(f"{make}; {COMPARE}")
