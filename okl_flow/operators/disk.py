@@ -9,6 +9,7 @@ A process may die at any moment, while it undoes or deletes too: each of these w
 and may be made again.
 """
 
+import logging
 from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -22,6 +23,8 @@ from okl_flow.operators.requests import FORGET, Request, left
 from okl_flow.operators.rocks import HEAD, Entry, Head, explained
 
 __all__ = ["DiskStore", "Place", "begun", "synced"]
+
+_log = logging.getLogger(__name__)
 
 _FORMAT = 1
 _BEGINNING = 1  # the version of a partition that has none yet
@@ -185,6 +188,14 @@ class DiskStore:
         if not head.floor <= target <= head.committed:
             raise StoreError(
                 self._astray(wanted, f"holds versions {head.floor} to {head.committed}")
+            )
+        if wanted is None and head.committed > _BEGINNING:
+            _log.warning(
+                "%s begins anew: the engine resumes from nothing, and its versions up to %d are "
+                "undone. That is right for a job that died in its first moments. If the recovery "
+                "directory is missing, put both directories back from copies of one moment",
+                self._place.where,
+                head.committed,
             )
         for version in range(head.committed + 1, target, -1):
             head = self._undo(head, version)

@@ -170,10 +170,12 @@ def test_a_crash_before_the_tables_were_written_anew_is_made_good(folder, monkey
     assert secret not in bytes_of(folder.path)
 
 
-def test_an_engine_that_lost_its_own_store_is_refused(folder):
+def test_an_engine_that_lost_its_own_store_is_refused(folder, caplog):
     store = folder.store()
+    assert caplog.messages == []
     pointers = [store.commit([("a", b"%d" % at, at and at + 1)]) for at in range(2)]
     assert folder.store(None).read(["a"]) == [None]  # both can still be undone
+    assert "begins anew" in caplog.text and "versions up to 3 are undone" in caplog.text
     store = folder.store(None)
     pointers = [store.commit([("a", b"%d" % at, at and at + 1)]) for at in range(4)]
     with pytest.raises(StoreError, match="resumes from nothing, but .* holds versions 3 to 5"):
