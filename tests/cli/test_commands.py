@@ -117,7 +117,9 @@ def test_an_interruption_is_quiet(tmp_path):
     path = tmp_path / "endless"
     os.mkfifo(path)
     words = ["eval", path, "--dim", "1", "--learner", "kogd"]
-    with subprocess.Popen([*PROCESS, *words], stdout=-1, stderr=-1) as process:
+    # A shell lets commands in the background ignore interruptions, and children inherit that.
+    heeding = ["env", "--default-signal=INT", *PROCESS]
+    with subprocess.Popen([*heeding, *words], stdout=-1, stderr=-1) as process:
         with path.open("wb") as writer:  # opens once the process reads
             writer.write(b"1 1:1\n")
             writer.flush()
