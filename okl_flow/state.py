@@ -50,8 +50,6 @@ class ObjectState(State):
 
 AnyState = TypeVar("AnyState", bound=State)
 
-_ROOM_FIRST = 4
-
 
 class Axes(tuple[str | int, ...]):
     """The axes of an array field, each a length or the name of one, and what it is made of."""
@@ -147,12 +145,12 @@ def is_full(state: State, axis: str = "size") -> bool:
 
 
 def make_room(state: State, most: int | None, axis: str = "size") -> None:
-    """Double the room along an axis, up to the most that it may have; the first is for four."""
+    """Double the room along an axis, up to the most that it may have."""
     for name, axes in array_axes(type(state)).items():
         if axis not in axes:
             continue
         held = getattr(state, name)
-        room = max(_ROOM_FIRST, 2 * held.shape[axes.index(axis)])
+        room = max(1, 2 * held.shape[axes.index(axis)])
         room = room if most is None else min(room, most)
         shape = list(held.shape)
         for place, own in enumerate(axes):

@@ -39,24 +39,24 @@ def test_a_fresh_state_is_empty():
 def test_room_doubles_up_to_the_budget_and_keeps_what_is_there():
     state = allocate(Sample, dim=2)
     rooms = []
-    for size in range(1, 11):
+    for size in range(1, 7):
         if size > state.rows.shape[1]:
-            make_room(state, 10)
+            make_room(state, 6)
             rooms.append(state.rows.shape[1])
         state.rows[:, size - 1] = size
         state.gram[size - 1, : size - 1] = size
         state.size = size
-    assert rooms == [4, 8, 10]
-    assert state.gram.shape == (10, 10)
-    assert used(state, "rows").tolist() == [list(range(1, 11))] * 2
-    assert used(state, "gram")[9].tolist() == [10] * 9 + [0]
+    assert rooms == [1, 2, 4, 6]
+    assert state.gram.shape == (6, 6)
+    assert used(state, "rows").tolist() == [[1, 2, 3, 4, 5, 6]] * 2
+    assert used(state, "gram")[5].tolist() == [6, 6, 6, 6, 6, 0]
 
 
 def test_without_a_budget_room_has_no_end():
     state = allocate(Sample, dim=1)
     for _ in range(8):
         make_room(state, None)
-    assert state.rows.shape == (1, 512)
+    assert state.rows.shape == (1, 128)
 
 
 @dataclass(slots=True)
@@ -73,19 +73,20 @@ def test_each_axis_that_counts_grows_by_itself():
     state = allocate(TwoSamples, dim=2)
     assert is_full(state)
     assert is_full(state, "others")
-    make_room(state, 9)
-    make_room(state, 6, "others")
-    assert state.rows.shape == (2, 4)
-    assert state.links.shape == (4, 4)
+    make_room(state, 5)
+    make_room(state, 3, "others")
+    make_room(state, 3, "others")
     state.others = 1
+    assert state.rows.shape == (2, 1)
+    assert state.links.shape == (2, 1)
     assert used(state, "links").shape == (1, 0)
     assert not is_full(state)
-    state.size, state.others = 4, 4
+    state.size, state.others = 1, 2
     assert is_full(state)
     assert is_full(state, "others")
-    make_room(state, 6, "others")
-    assert state.links.shape == (6, 4)
-    assert used(state, "links").shape == (4, 4)
+    make_room(state, 3, "others")
+    assert state.links.shape == (3, 1)
+    assert used(state, "links").shape == (2, 1)
 
 
 def test_only_what_is_in_use_is_used():

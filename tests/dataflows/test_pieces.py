@@ -35,7 +35,7 @@ ERRORS = {"labelled": 10.0, "rmse": 0.123456, "window_rmse": None, "baseline_rms
         ),
         (
             Alarm("f.e", "key", "ann", "drift", "it rose", {}, CAUSE),
-            "drift at line 7 of events.jsonl: it rose",
+            "drift of ann at line 7 of events.jsonl: it rose",
         ),
         (Alarm("f.e", "stream", "", "drift", "it rose", {}), "drift: it rose"),
         (
