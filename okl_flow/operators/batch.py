@@ -38,6 +38,9 @@ def learned(
     if len(admission.touched) > 1:
         made.sort(key=itemgetter(0))
     alarms = [] if judge is None else judge.concluded(figures)
+    if judge is None:  # which counts them itself
+        for _at, number in batch.failures:
+            figures.add(f"failures_{rules.names[number]}")
     return [prediction for _at, prediction in made], alarms
 
 
@@ -49,7 +52,7 @@ class _Batch:
         self._admission = admission
         self._judge = judge
         self._items = admission.items
-        self._failures: dict[tuple[int, int], str] = {}  # of foreign models, by item and learner
+        self.failures: dict[tuple[int, int], str] = {}  # of foreign models, by item and learner
 
     def learned(self, touched: Sequence[tuple[str, Entry]]) -> list[tuple[int, Prediction]]:
         """The predictions for entries whose events have equally many features."""
@@ -108,7 +111,7 @@ class _Batch:
                 scores[here] = learner.step(state, X[here], y[here]).reshape(1, -1)
             except Exception as error:
                 scores[here] = math.nan
-                self._failures[at, number] = f"{learner.describe()['model']}: {error!r}"
+                self.failures[at, number] = f"{learner.describe()['model']}: {error!r}"
 
     def _hand_over(self, rows: Sequence[Row], scores: Array) -> None:
         """Give the events that wait their scores, and the labels the scores of their event."""
@@ -159,7 +162,7 @@ class _Batch:
             return made
         for place in np.flatnonzero(~finite).tolist():
             at, prediction = made[place]
-            failure = self._failures.get((at, chosen[place]))
+            failure = self.failures.get((at, chosen[place]))
             if failure is not None:
                 self._admission.reject(at, Reason.LEARNER, failure)
             else:

@@ -241,6 +241,21 @@ def test_the_errors_of_a_foreign_model_are_rejects():
     assert "no luck" in output.rejects[0].message
 
 
+def test_a_foreign_model_that_fails_on_a_late_label_is_reported():
+    class Failing(linear_model.LogisticRegression):
+        def learn_one(self, x, y):
+            raise RuntimeError("no luck")
+
+    items = [
+        Event("k", np.ones(1), Cause("t", 0, 0), "a"),
+        Label("k", "a", 1.0, Cause("t", 0, 1)),
+    ]
+    partition = partition_of(FromRiver(Failing()), report_every=2)
+    [output] = partition.process(items)
+    assert [one.label for one in output.predictions] == [None, 1.0]
+    assert output.reports[0].values["failures_river"] == 1.0
+
+
 def test_keys_that_are_idle_are_deleted_from_the_store():
     partition = partition_of(forget_after=1000)
     old = [Event(f"k{at}", np.ones(1), Cause("t", 0, at), None, 0, 1.0) for at in range(50)]
