@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -23,48 +23,46 @@ class _Whose(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True)
-class Json(Format):
+class _Objects(Format):
+    """What the formats of objects have in common."""
+
+    word: ClassVar[str]
+    title: ClassVar[str]
+    decoder: ClassVar[Callable[..., Any]]
+    unknown: str = choice("ignore", "refuse")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def parser(self, features: Features | None) -> Parser:
+        """What parses records of the format, with the features as chosen."""
+        if features is None:
+            raise ValueError(
+                f"features must be Columns, Names or Hashing for the format {self.word}, not None"
+            )
+        return _ObjectParser(self.title, self.decoder, self.unknown, features.reader())
+
+
+@dataclass(frozen=True)
+class Json(_Objects):
     """JSON: an object per record.
 
     Parameters:
         unknown: ignore members that a record has besides its own, or refuse them.
     """
 
-    unknown: str = choice("ignore", "refuse")
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def parser(self, features: Features | None) -> Parser:
-        """What parses records of the format, with the features as chosen."""
-        return _ObjectParser("JSON", msgspec.json.Decoder, self.unknown, _reader("json", features))
+    word, title, decoder = "json", "JSON", msgspec.json.Decoder
 
 
 @dataclass(frozen=True)
-class MessagePack(Format):
+class MessagePack(_Objects):
     """MessagePack: a map per record, with the members that JSON has; NaN is as good as nil.
 
     Parameters:
         unknown: ignore members that a record has besides its own, or refuse them.
     """
 
-    unknown: str = choice("ignore", "refuse")
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def parser(self, features: Features | None) -> Parser:
-        """What parses records of the format, with the features as chosen."""
-        reader = _reader("msgpack", features)
-        return _ObjectParser("MessagePack", msgspec.msgpack.Decoder, self.unknown, reader)
-
-
-def _reader(format: str, features: Features | None) -> Reader:
-    if features is None:
-        raise ValueError(
-            f"features must be Columns, Names or Hashing for the format {format}, not None"
-        )
-    return features.reader()
+    word, title, decoder = "msgpack", "MessagePack", msgspec.msgpack.Decoder
 
 
 class _ObjectParser(Parser):
