@@ -49,7 +49,7 @@ from datetime import timedelta
 from bytewax.dataflow import Dataflow
 
 from dataflows import pieces
-from dataflows.settings import Settings, learner_of, runnable, settings_of
+from dataflows.settings import PREFIX, Settings, learner_of, runnable, settings_of
 from okl_flow.learner import Learner
 from okl_flow.operators import compare
 
@@ -108,8 +108,8 @@ def _learners_of(text: str) -> dict[str, Learner]:
         name, colon, learner = part.partition(":")
         if not colon or not name.strip() or name.strip() in found:
             raise ValueError(
-                f'OKL_LEARNERS must be like "one: kogd budget=50; other: arow", each name once, '
-                f"not {text!r}"
+                f'{PREFIX}LEARNERS must be like "one: kogd budget=50; other: arow", each '
+                f"name once, not {text!r}"
             )
         found[name.strip()] = learner_of(learner)
     return found

@@ -43,6 +43,7 @@ __all__ = [
 
 COUNT, ERROR, BASELINE, LOSSES, LOSS, LOSS_SQUARED = range(6)
 """The first numbers of a row; ERROR is a sum of mistakes, or of squared errors."""
+_TWO_CLASSES = 2
 _COMMON = 6
 ABSOLUTE, _BASELINE_ABSOLUTE, FOURTH, _MEAN, _SPREAD = range(6, 11)
 _REGRESSION_WIDTH = 11
@@ -235,7 +236,7 @@ def fill_figures(row: Array, classes: int, out: Array) -> None:
         if truth > 0.0:
             recalls += hit / truth
             labelled += 1
-        if truth + guessed > 0.0 and (classes > 2 or c == 1):  # noqa: PLR2004
+        if truth + guessed > 0.0 and (classes > _TWO_CLASSES or c == 1):
             ratios += 2.0 * hit / (truth + guessed)
             found += 1
     out[3] = recalls / labelled

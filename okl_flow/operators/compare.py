@@ -20,6 +20,8 @@ from okl_flow.operators.keyed import Settings, keyed, picked
 
 __all__ = ["CompareOut", "compare"]
 
+_LEARNERS_MIN = 2
+
 
 @dataclass(frozen=True)
 class CompareOut:
@@ -108,7 +110,7 @@ def _terms(
     step_id: str, learners: Mapping[str, Learner], champion: str, promote: str, confidence: float
 ) -> Terms:
     """What contests are about, or a ValueError that says what is wrong."""
-    if len(learners) < 2:  # noqa: PLR2004
+    if len(learners) < _LEARNERS_MIN:
         raise ValueError(
             f"{step_id}: learners must be a champion and at least one challenger; there are only "
             f"{sorted(learners)}"

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _ABOUT = "state.json"
+_KEPT_MIN = 2
 
 
 class StateDirectory:
@@ -63,9 +64,10 @@ class StateDirectory:
             names: what they are called, if there are several.
             versions_kept: how many of the latest commits one can go back to. At least 2.
         """
-        if versions_kept < 2:  # noqa: PLR2004
+        if versions_kept < _KEPT_MIN:
             raise ValueError(
-                f"versions_kept must be at least 2, as the engine may go back, not {versions_kept}"
+                f"versions_kept must be at least {_KEPT_MIN}, as the engine may go back, "
+                f"not {versions_kept}"
             )
         path = Path(path).absolute()
         asked = {"step": step, **description_of(partitions, learners, names)}

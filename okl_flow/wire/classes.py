@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from okl_flow.labels import canonical, shown
 from okl_flow.wire.problems import Problem, problem_at, seen
@@ -45,9 +46,10 @@ class Classes:
         `texts` says that the format has texts only, in which numbers and truth values are words.
         """
         if self._names is None and not texts and set(map(type, values)) <= {float, type(None)}:
+            numbers = cast(list[float | None], values)
             # A comparison with an infinity or NaN fails, and nothing else does.
-            if all([value is None or -math.inf < value < math.inf for value in values]):  # type: ignore[operator]
-                return values, {}  # type: ignore[return-value]
+            if all([one is None or -math.inf < one < math.inf for one in numbers]):
+                return numbers, {}
         codes: list[float | None] = []
         problems: dict[int, Problem] = {}
         for at, value in enumerate(values):

@@ -6,7 +6,7 @@ any batch.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from okl_flow.events import Cause, Event, Forget, Incoming, Label, Reject
 from okl_flow.parameters import nearest
@@ -101,7 +101,7 @@ class Decoder:
         if Problem in set(map(type, parsed)):
             problems.update((at, one) for at, one in enumerate(parsed) if isinstance(one, Problem))
             return [_NOTHING if isinstance(one, Problem) else one for one in parsed]
-        return parsed  # type: ignore[return-value]
+        return cast(list[Wire], parsed)
 
     def _keys(self, raws: Sequence[Raw], wires: list[Wire], problems: Problems) -> list[Any]:
         """The keys, empty where there is none."""

@@ -20,6 +20,8 @@ from okl_flow.wire.problems import Problem, problem_at, seen
 
 __all__ = ["Columns", "Features", "Hashing", "Names", "Reader", "Sparse"]
 
+_LISTED_MAX = 10  # categories that a message lists
+
 Problems = dict[int, Problem]
 Number = float | bool | None
 Value = float | bool | str | None
@@ -262,7 +264,8 @@ class NamesReader(Reader):
                 elif text is None:
                     X[at, list(columns.values())] = np.nan
                 elif self._refuses:
-                    known = ", ".join(list(columns)[:10]) + (", ..." if len(columns) > 10 else "")  # noqa: PLR2004
+                    more = ", ..." if len(columns) > _LISTED_MAX else ""
+                    known = ", ".join(list(columns)[:_LISTED_MAX]) + more
                     problems.setdefault(
                         at,
                         problem_at(

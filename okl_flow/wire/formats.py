@@ -82,9 +82,10 @@ class Parser(ABC):
 
     def parse(self, values: Sequence[bytes | None]) -> list[Wire | Problem]:
         """What each of the values is; a tombstone asks that its key be forgotten."""
-        if None not in values:
+        present = [value for value in values if value is not None]
+        if len(present) == len(values):
             try:
-                return self.parse_all(values)  # type: ignore[arg-type]
+                return self.parse_all(present)
             except REFUSALS:
                 pass
         return [self._parse_one(value) for value in values]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from okl_flow.events import Reason
 from okl_flow.formats.libsvm import LineError, Rows, read_line, well_formed
@@ -64,7 +65,7 @@ class _LibsvmParser(Parser):
                 Wire(
                     id=_id(value) if self._named else None,
                     features=Sparse(indices, [*rows.values[listed]]),
-                    label=label.decode("utf-8", "backslashreplace"),  # type: ignore[union-attr]
+                    label=cast(bytes, label).decode("utf-8", "backslashreplace"),
                 )
             )
             begin += count
