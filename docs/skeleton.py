@@ -14,7 +14,15 @@ from typing import Annotated, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from okl_flow.learner import Learner, check_dim, checked_features, refuse_task, shaped, stepped
+from okl_flow.learner import (
+    Learner,
+    Loop,
+    check_dim,
+    checked_features,
+    looped,
+    refuse_task,
+    shaped,
+)
 from okl_flow.native import Array, dot, native
 from okl_flow.parameters import check, part, real
 from okl_flow.state import Axes, State, allocate
@@ -34,6 +42,9 @@ class SkeletonState(State):
 @dataclass(frozen=True, kw_only=True)
 class Skeleton(Learner):
     """One sentence of idea, then what a step does, in words.
+
+    Formula:
+        f(x) = m . x, m <- m + pull (y_t x_t - m): the same in the letters of the paper
 
     Parameters:
         pull: share by which the mean moves towards an event (the paper's letter). 0 to 1.
@@ -65,13 +76,13 @@ class Skeleton(Learner):
         features = checked_features(state, X)
         return shaped(self.task, _score(features, state.direction))
 
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(_learn, takes=("direction",), rules=(self.pull,))
+
     def step(self, state: SkeletonState, X: ArrayLike, y: ArrayLike) -> Array:
         """Score each event, then learn from its label."""
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            return _learn(t, features, labels, scores, state.direction, self.pull)
-
-        return stepped(self, state, X, y, learn)
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -79,7 +90,7 @@ class Skeleton(Learner):
 
 
 @native
-def _learn(t: int, X: Array, y: Array, scores: Array, direction: Array, p: float) -> int:
+def _learn(t: int, X: Array, y: Array, scores: Array, direction: Array, p: float) -> tuple[int]:
     """Go through the events from t on; the loop reads like the paper's pseudocode."""
     dim = X.shape[1]
     while t < X.shape[0]:
@@ -88,7 +99,7 @@ def _learn(t: int, X: Array, y: Array, scores: Array, direction: Array, p: float
             for j in range(dim):
                 direction[j] += p * (y[t] * X[t, j] - direction[j])
         t += 1
-    return t
+    return (t,)
 
 
 @native

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Laplacian, NativeKernel, distances
 from okl_flow.learner import check_dim, checked_events
-from okl_flow.native import Array, add_scaled, dot, exponential, native
+from okl_flow.native import Array, add_scaled, dot, exponential, inner, native
 from okl_flow.parameters import check, choice, flag, flat, part, real, whole
 from okl_flow.state import Axes, State, allocate, is_full, make_room
 from okl_flow.tasks import Binary, Multiclass, Task
@@ -331,14 +331,14 @@ def _sum_up(
         )  # fmt: skip
 
 
-@native
+@inner
 def _column(rows: Array, place: int, x: Array) -> None:
     """Copy a stored example out."""
     for j in range(rows.shape[0]):
         x[j] = rows[j, place]
 
 
-@native
+@inner
 def _account(
     sign: float,
     x: Array,

@@ -24,7 +24,7 @@ import scipy.linalg
 from okl_flow.lanes import LANES, line_sums
 from okl_flow.linalg import eigenpairs
 from okl_flow.losses import NativeLoss, implicit_slope
-from okl_flow.native import Array, add_scaled, native
+from okl_flow.native import Array, add_scaled, inner
 from okl_flow.tasks import target
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "fade",
     "fresh_curvature",
     "newton_step",
-    "padded",
     "refresh",
     "spread_along",
     "take_in",
@@ -68,20 +67,14 @@ _HALF_BLOCK = LANES // 2
 _half_sums = line_sums(_HALF_BLOCK)
 
 
-@native
-def padded(size: int) -> int:
-    """The length of a vector that goes with so many features: the next multiple of eight."""
-    return (size + LANES - 1) // LANES * LANES
-
-
-@native
+@inner
 def curvature_entries(size: int) -> int:
     """The numbers that U takes for so many features."""
     blocks = (size + LANES - 1) // LANES
     return LANES * LANES * blocks * (blocks + 1) // 2
 
 
-@native
+@inner
 def column_begin(j: int) -> int:
     """Where column j of U begins."""
     block = j // LANES
@@ -100,7 +93,7 @@ def widened(triangle: Array, size: int) -> Array:
     return np.append(triangle, np.zeros(missing)) if missing > 0 else triangle
 
 
-@native
+@inner
 def spread_along(triangle: Array, variances: Array, size: int, x: Array, turned: Array) -> float:
     """The spread x' P x of an x, with U' x left in `turned`."""
     begin = 0
@@ -117,7 +110,7 @@ def spread_along(triangle: Array, variances: Array, size: int, x: Array, turned:
     return spread
 
 
-@native
+@inner
 def take_in(
     triangle: Array, variances: Array, size: int, turned: Array, noise: float, gain: Array
 ) -> float:
@@ -146,14 +139,14 @@ def take_in(
     return total
 
 
-@native
+@inner
 def fade(variances: Array, size: int, forgetting: float) -> None:
     """Multiply A by `forgetting`, a number up to 1."""
     for j in range(size):
         variances[j] = min(variances[j] / forgetting, _VARIANCE_LARGEST)
 
 
-@native
+@inner
 def refresh(
     triangle: Array,
     variances: Array,
@@ -187,7 +180,7 @@ def refresh(
             add_scaled(-_PULL * weights[c, feature] / total, gain, weights[c], size)
 
 
-@native
+@inner
 def newton_step(
     step: NativeStep,
     scores: Array,
@@ -238,7 +231,7 @@ def newton_step(
     return learned + 1
 
 
-@native
+@inner
 def turn_features(
     triangle: Array, variances: Array, size: int, k: int, cosine: float, sine: float
 ) -> None:
@@ -267,7 +260,7 @@ def turn_features(
     right[k] = of_first * cosine + of_second * top
 
 
-@native
+@inner
 def drop_last_feature(triangle: Array, variances: Array, size: int, spare: Array) -> None:
     """Leave out feature size - 1: the P of the others stays, and a column of zeros.
 

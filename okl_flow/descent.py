@@ -7,14 +7,15 @@ import math
 
 import numpy as np
 
-from okl_flow.kernels import NativeKernel, kernel_row
+from okl_flow.kernels import TOGETHER, NativeKernel, kernel_row, kernel_rows
+from okl_flow.lanes import line
 from okl_flow.losses import NativeLoss
-from okl_flow.native import Array, lower_products, matrix_products, native, shrink_rows
+from okl_flow.native import Array, inner, lower_products, matrix_products, native, shrink_rows
 from okl_flow.rates import NativeRate, rate_at
 from okl_flow.support import descend, expand, put
 
 __all__ = [
-    "TOGETHER",
+    "NEVER",
     "feature_scores",
     "fill_features",
     "gradient_step",
@@ -23,13 +24,11 @@ __all__ = [
     "move",
 ]
 
-# The features of an event do not depend on what is learned from those before it, so four events
-# read the map together: at full rank and a budget of 100, where it does not fit the fastest
-# cache, an event's product with it costs 0.13 us instead of 0.4.
-TOGETHER = 4
+NEVER = -1
+"""The `pause_at` of a descent that does not stop before the last event."""
 
 
-@native
+@inner
 def move(weights: Array, keep: float, change: Array, features: Array) -> None:
     """weights[c] = keep * weights[c] + change[c] * features, for every output c."""
     for c in range(weights.shape[0]):
@@ -37,7 +36,7 @@ def move(weights: Array, keep: float, change: Array, features: Array) -> None:
             weights[c, i] = keep * weights[c, i] + change[c] * features[i]
 
 
-@native
+@inner
 def gradient_step(
     loss: NativeLoss,
     scores: Array,
@@ -79,14 +78,14 @@ def learn_examples(
     row = np.empty(rows.shape[1])
     weight = np.empty(weights.shape[0])
     while t < X.shape[0] and size < rows.shape[1]:
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
         if not math.isnan(y[t]):
             learned += 1
             eta = rate_at(rate, learned)
             shrink_rows(weights, 1.0 - eta * lam, size)
-            if descend(loss, scores[t], y[t], eta, weight) or every:
-                put(rows, weights, size, X[t], weight)
+            if descend(loss, line(scores, t), y[t], eta, weight) or every:
+                put(rows, weights, size, line(X, t), weight)
                 size += 1
         t += 1
     return t, size, learned
@@ -107,13 +106,13 @@ def learn_features(
     loss: NativeLoss,
     rate: NativeRate,
     lam: float,
-    pause_every: int,
+    pause_at: int,
 ) -> tuple[int, int]:
     """Go through the events from t on by descent in the features M' k(x), M the projection.
 
     k(x) is the kernel of x with the first of the rows, as many as M has lines; `lower` says that
-    M has nothing above its diagonal. Stops before a labelled event, once it is scored, when a
-    multiple of `pause_every` have been learned; 0 is for never.
+    M has nothing above its diagonal. Stops before a labelled event, once it is scored, when
+    `pause_at` have been learned.
     """
     similar = np.empty((TOGETHER, projection.shape[0]))
     features = np.empty((TOGETHER, projection.shape[1]))
@@ -122,13 +121,15 @@ def learn_features(
         count = min(TOGETHER, X.shape[0] - t)
         fill_features(kernel, rows, projection, lower, X[t : t + count], similar, features)
         for e in range(count):
-            expand(weights, features[e], features.shape[1], scores[t])
+            expand(weights, line(features, e), features.shape[1], line(scores, t))
             if not math.isnan(y[t]):
-                if pause_every > 0 and learned % pause_every == 0:
+                if learned == pause_at:
                     return t, learned
                 learned += 1
                 eta = rate_at(rate, learned)
-                gradient_step(loss, scores[t], y[t], eta, lam, weights, features[e], change)
+                gradient_step(
+                    loss, line(scores, t), y[t], eta, lam, weights, line(features, e), change
+                )
             t += 1
     return t, learned
 
@@ -145,11 +146,11 @@ def feature_scores(
         some = X[begin : begin + TOGETHER]
         fill_features(kernel, rows, projection, lower, some, similar, features)
         for e in range(some.shape[0]):
-            expand(weights, features[e], features.shape[1], scores[begin + e])
+            expand(weights, line(features, e), features.shape[1], line(scores, begin + e))
     return scores
 
 
-@native
+@inner
 def fill_features(
     kernel: NativeKernel,
     rows: Array,
@@ -160,8 +161,7 @@ def fill_features(
     features: Array,
 ) -> None:
     """features[e] = M' k(X[e]) for the few rows of X, with room for their kernels in `similar`."""
-    for e in range(X.shape[0]):
-        kernel_row(kernel, rows, projection.shape[0], X[e], similar[e])
+    kernel_rows(kernel, rows, X, similar)
     if lower:
         lower_products(similar, X.shape[0], projection, features)
     else:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from okl_flow.kernels import products
-from okl_flow.native import Array, matrix_products, native
+from okl_flow.native import Array, inner, matrix_products, native
 
 __all__ = ["change_line"]
 
@@ -148,7 +148,7 @@ def _find_roots(poles: Array, parts: Array, weight: float, origins: Array, offse
             return
 
 
-@native
+@inner
 def _first_guess(
     poles: Array,
     squares: Array,
@@ -183,7 +183,7 @@ def _first_guess(
     return float(x if low[i] < x < high[i] else 0.5 * (low[i] + high[i]))
 
 
-@native
+@inner
 def _sum_fractions(
     poles: Array,
     squares: Array,
@@ -214,7 +214,7 @@ def _sum_fractions(
             below_slope[k] += square * inverse * inverse
 
 
-@native
+@inner
 def _step(value: float, below: float, above: float, left: float, right: float) -> float:
     """The way to the root of the two fractions that match value and slopes at a point.
 

@@ -7,7 +7,7 @@ each read one row after the other. A new example adds a row to L and changes non
 
 import math
 
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner
 
 __all__ = ["add_projection", "grow_factor", "is_new", "solve_lower", "solve_upper"]
 
@@ -16,7 +16,7 @@ __all__ = ["add_projection", "grow_factor", "is_new", "solve_lower", "solve_uppe
 _REST_SMALLEST = 1e-10
 
 
-@native
+@inner
 def solve_lower(factor: Array, size: int, row: Array, z: Array) -> float:
     """Solve L z = row. Returns z.z = row' K^-1 row.
 
@@ -27,7 +27,7 @@ def solve_lower(factor: Array, size: int, row: Array, z: Array) -> float:
     return dot(z, z, size)
 
 
-@native
+@inner
 def solve_upper(factor: Array, size: int, z: Array, d: Array) -> None:
     """Solve L' d = z, so that d = K^-1 row for the z that `solve_lower` made of row."""
     for i in range(size):
@@ -37,14 +37,14 @@ def solve_upper(factor: Array, size: int, z: Array, d: Array) -> None:
         add_scaled(-d[i], factor[i], d, i)
 
 
-@native
+@inner
 def is_new(own: float, spanned: float, threshold: float) -> bool:
     """Whether an x with K(x, x) = own is farther than the threshold from the stored examples."""
     rest = own - spanned
     return rest >= _REST_SMALLEST * own and math.sqrt(rest) > threshold
 
 
-@native
+@inner
 def grow_factor(factor: Array, size: int, z: Array, rest: float) -> None:
     """Give L the row of the example to be stored at `size`; rest is K(x, x) - z.z."""
     for i in range(size):
@@ -52,7 +52,7 @@ def grow_factor(factor: Array, size: int, z: Array, rest: float) -> None:
     factor[size, size] = math.sqrt(rest)
 
 
-@native
+@inner
 def add_projection(weights: Array, step: Array, d: Array, size: int) -> None:
     """weights[c, i] += step[c] * d[i] for every output c that has a step."""
     for c in range(weights.shape[0]):

@@ -13,30 +13,44 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 __all__ = [
+    "FLOAT_ALIGNMENT",
+    "INDEX",
     "LANES",
+    "ZEROS",
     "as_bits",
     "as_float",
+    "check_arrays",
+    "everywhere",
+    "lane_least",
+    "lane_most",
     "lane_sums",
+    "lanes_below",
+    "line",
     "line_sums",
-    "tile_products",
+    "load_vector",
+    "operation",
+    "running_below",
+    "vectors_at",
 ]
 
 LANES = 8
 
 _Operation = Callable[[Callable[..., Any]], Any]
-_operation = cast(_Operation, intrinsic)
+operation = cast(_Operation, intrinsic)
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
-_ZEROS = ir.Constant(_VECTOR, [0.0] * LANES)
-_INDEX = ir.IntType(32)
-_FLOAT_ALIGNMENT = 8
+ZEROS = ir.Constant(_VECTOR, [0.0] * LANES)
+INDEX = ir.IntType(32)
+FLOAT_ALIGNMENT = 8
+_FLOAT_BYTES = 8
 
 
 def _bitcast(source: Any, target: Any) -> Any:
     """An operation that reads the bits of one 64-bit type as another."""
 
-    @_operation
+    @operation
     def cast_bits(_context: Any, _value: Any) -> Any:
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return builder.bitcast(arguments[0], context.get_value_type(target))
@@ -50,7 +64,7 @@ as_float = _bitcast(types.int64, types.float64)
 as_bits = _bitcast(types.float64, types.int64)
 
 
-def _check(ndim: int, **arrays: Any) -> None:
+def check_arrays(ndim: int, **arrays: Any) -> None:
     """Refuse arrays that would be misread: the operations know no strides."""
     for name, kind in arrays.items():
         read = (getattr(kind, "dtype", None), getattr(kind, "ndim", 0), getattr(kind, "layout", ""))
@@ -58,32 +72,33 @@ def _check(ndim: int, **arrays: Any) -> None:
             raise TypingError(f"{name} must be a contiguous array of floats, not {kind}")
 
 
-def _vectors(builder: Any, data: Any, offset: Any) -> Any:
+def vectors_at(builder: Any, data: Any, offset: Any) -> Any:
     """The address of an array's numbers from an offset on, eight to a step."""
     return builder.bitcast(builder.gep(data, [offset]), _VECTOR.as_pointer())
 
 
-def _load(builder: Any, vectors: Any, position: Any) -> Any:
-    return builder.load(builder.gep(vectors, [position]), align=_FLOAT_ALIGNMENT)
+def load_vector(builder: Any, vectors: Any, position: Any) -> Any:
+    """Eight numbers."""
+    return builder.load(builder.gep(vectors, [position]), align=FLOAT_ALIGNMENT)
 
 
-@_operation
+@operation
 def lane_sums(_context: Any, a: Any, b: Any, _rounds: Any) -> Any:
     """Sum of a[i] * b[i] over whole rounds of eight, lane by lane, the lanes added as a tree.
 
     As eight scalar sums the loop costs 105 ns at 400 numbers, as one vector 29 ns.
     """
-    _check(1, a=a, b=b)
+    check_arrays(1, a=a, b=b)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         first, second = (
-            _vectors(builder, context.make_array(kind)(context, builder, value).data, _INDEX(0))
+            vectors_at(builder, context.make_array(kind)(context, builder, value).data, INDEX(0))
             for kind, value in zip(signature.args[:2], arguments[:2], strict=True)
         )
-        sums = cgutils.alloca_once_value(builder, _ZEROS)
+        sums = cgutils.alloca_once_value(builder, ZEROS)
         with cgutils.for_range(builder, arguments[2]) as loop:
             product = builder.fmul(
-                _load(builder, first, loop.index), _load(builder, second, loop.index)
+                load_vector(builder, first, loop.index), load_vector(builder, second, loop.index)
             )
             builder.store(builder.fadd(builder.load(sums), product), sums)
         return _tree(builder, builder.load(sums))
@@ -91,25 +106,142 @@ def lane_sums(_context: Any, a: Any, b: Any, _rounds: Any) -> Any:
     return types.float64(a, b, types.int64), generate
 
 
+@operation
+def line(_context: Any, matrix: Any, _number: Any) -> Any:
+    """A line of a matrix that the caller holds: matrix[number] without a count of references.
+
+    For loops that make arrays, and so count. The number is taken as it is: at least 0, and of a
+    line that there is.
+    """
+    check_arrays(2, matrix=matrix)
+    kind = types.Array(types.float64, 1, "C", readonly=not matrix.mutable)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        length = cgutils.unpack_tuple(builder, held.shape)[1]
+        size = length.type(_FLOAT_BYTES)
+        view = context.make_array(kind)(context, builder)
+        populate_array(
+            view,
+            data=builder.gep(held.data, [builder.mul(arguments[1], length)]),
+            shape=[length],
+            strides=[size],
+            itemsize=size,
+            meminfo=None,
+        )
+        return view._getvalue()
+
+    return kind(matrix, types.int64), generate
+
+
 def _tree(builder: Any, vector: Any) -> Any:
     """The sum of a vector's lanes, neighbours first."""
-    lanes = [builder.extract_element(vector, _INDEX(lane)) for lane in range(LANES)]
+    return _folded(builder, vector, builder.fadd)
+
+
+def _folded(builder: Any, vector: Any, pair: Callable[[Any, Any], Any]) -> Any:
+    """One number of a vector's lanes, neighbours first."""
+    lanes = [builder.extract_element(vector, INDEX(lane)) for lane in range(LANES)]
     while len(lanes) > 1:
-        lanes = [builder.fadd(x, y) for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
+        lanes = [pair(x, y) for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
     return lanes[0]
 
 
-def _everywhere(builder: Any, number: Any) -> Any:
+def _lane_extreme(order: str) -> Any:
+    """An operation that looks for the number that comes first in an order.
+
+    It takes (values, rounds) and looks at eight times `rounds` values, at least one round. The
+    result is that of a loop which begins with the first value and takes another if it comes
+    before: a NaN counts for nothing, unless it is the first.
+    """
+
+    @operation
+    def find_extreme(_context: Any, values: Any, _rounds: Any) -> Any:
+        check_arrays(1, values=values)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            vectors = vectors_at(builder, array.data, INDEX(0))
+            first = everywhere(builder, builder.load(array.data))
+            best = cgutils.alloca_once_value(builder, first)
+
+            def better(held: Any, other: Any) -> Any:
+                return builder.select(builder.fcmp_ordered(order, other, held), other, held)
+
+            with cgutils.for_range(builder, arguments[1]) as loop:
+                vector = load_vector(builder, vectors, loop.index)
+                builder.store(better(builder.load(best), vector), best)
+            return _folded(builder, builder.load(best), better)
+
+        return types.float64(values, types.int64), generate
+
+    return find_extreme
+
+
+lane_least = _lane_extreme("<")
+lane_most = _lane_extreme(">")
+
+
+@operation
+def lanes_below(_context: Any, values: Any, _rounds: Any, _goal: Any, _slack: Any) -> Any:
+    """How many of eight times `rounds` values are below a goal by more than `slack`."""
+    check_arrays(1, values=values)
+    signature = types.int64(values, types.int64, types.float64, types.float64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        vectors = vectors_at(builder, array.data, INDEX(0))
+        _values, rounds, goal, slack = arguments
+        count = cgutils.alloca_once_value(builder, rounds.type(0))
+        with cgutils.for_range(builder, rounds) as loop:
+            own = _count_below(builder, load_vector(builder, vectors, loop.index), goal, slack)
+            builder.store(builder.add(builder.load(count), own), count)
+        return builder.load(count)
+
+    return signature, generate
+
+
+@operation
+def running_below(_context: Any, values: Any, _begin: Any, _goal: Any, _slack: Any) -> Any:
+    """How many of the running sums of eight values, from `begin` on, are below a goal so.
+
+    A running sum is added in three rounds, of neighbours, pairs and fours: no chain waits for it.
+    """
+    check_arrays(1, values=values)
+    signature = types.int64(values, types.int64, types.float64, types.float64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        _values, begin, goal, slack = arguments
+        sums = load_vector(builder, vectors_at(builder, array.data, begin), INDEX(0))
+        for step in (1, 2, 4):
+            places = [LANES - step + lane for lane in range(LANES)]  # zeros, then the first lanes
+            mask = ir.Constant(ir.VectorType(INDEX, LANES), places)
+            sums = builder.fadd(sums, builder.shuffle_vector(ZEROS, sums, mask))
+        return _count_below(builder, sums, goal, slack)
+
+    return signature, generate
+
+
+def _count_below(builder: Any, vector: Any, goal: Any, slack: Any) -> Any:
+    """How many lanes are below a goal by more than `slack`."""
+    away = builder.fsub(everywhere(builder, goal), vector)
+    bits = builder.fcmp_ordered(">", away, everywhere(builder, slack))
+    byte = builder.bitcast(bits, ir.IntType(LANES))
+    return builder.zext(builder.ctpop(byte), ir.IntType(64))
+
+
+def everywhere(builder: Any, number: Any) -> Any:
     """A vector that has a number in every lane."""
-    alone = builder.insert_element(_VECTOR(ir.Undefined), number, _INDEX(0))
-    first = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
+    alone = builder.insert_element(_VECTOR(ir.Undefined), number, INDEX(0))
+    first = ir.Constant(ir.VectorType(INDEX, LANES), [0] * LANES)
     return builder.shuffle_vector(alone, _VECTOR(ir.Undefined), first)
 
 
 def _addresses(builder: Any, data: Any, begin: Any, length: Any, count: int) -> list[Any]:
     """The vectors of `count` lines of a length that follow each other."""
     return [
-        _vectors(builder, data, builder.add(begin, builder.mul(length, length.type(line))))
+        vectors_at(builder, data, builder.add(begin, builder.mul(length, length.type(line))))
         for line in range(count)
     ]
 
@@ -122,11 +254,11 @@ def line_sums(count: int) -> Any:
     out[place + e] = sum of line e[i] * x[i], added as in `lane_sums`.
     """
 
-    @_operation
+    @operation
     def fill_sums(
         _context: Any, lines: Any, _begin: Any, _rounds: Any, x: Any, out: Any, _place: Any
     ) -> Any:
-        _check(1, lines=lines, x=x, out=out)
+        check_arrays(1, lines=lines, x=x, out=out)
         whole = types.int64
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -137,14 +269,14 @@ def line_sums(count: int) -> Any:
             begin, rounds, place = (arguments[k] for k in (1, 2, 5))
             length = builder.mul(rounds, rounds.type(LANES))
             addresses = _addresses(builder, held, begin, length, count)
-            factors = _vectors(builder, read, _INDEX(0))
+            factors = vectors_at(builder, read, INDEX(0))
             sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(count)]
             for total in sums:
-                builder.store(_ZEROS, total)
+                builder.store(ZEROS, total)
             with cgutils.for_range(builder, rounds) as loop:
-                factor = _load(builder, factors, loop.index)
+                factor = load_vector(builder, factors, loop.index)
                 for address, total in zip(addresses, sums, strict=True):
-                    product = builder.fmul(_load(builder, address, loop.index), factor)
+                    product = builder.fmul(load_vector(builder, address, loop.index), factor)
                     builder.store(builder.fadd(builder.load(total), product), total)
             for e, total in enumerate(sums):
                 to = builder.gep(written, [builder.add(place, place.type(e))])
@@ -154,69 +286,3 @@ def line_sums(count: int) -> Any:
         return types.void(lines, whole, whole, x, out, whole), generate
 
     return fill_sums
-
-
-def tile_products(line_count: int, vector_count: int) -> Any:
-    """An operation that fills a tile of a product of matrices, in registers.
-
-    The tile has `line_count` lines and `vector_count` times eight columns. The operation takes
-    (lines, line, matrix, begin, end, column, out) and writes, for e < line_count and columns c
-    of the tile, out[line + e, c] = sum of lines[line + e, i] * matrix[i, c] over begin <= i <
-    end, in that order. Each number of the matrix is read once for all lines.
-    """
-
-    @_operation
-    def fill_tile(
-        _context: Any,
-        lines: Any,
-        _line: Any,
-        matrix: Any,
-        _begin: Any,
-        _end: Any,
-        _column: Any,
-        out: Any,
-    ) -> Any:
-        _check(2, lines=lines, matrix=matrix, out=out)
-        whole = types.int64
-        signature = types.void(lines, whole, matrix, whole, whole, whole, out)
-        return signature, lambda *call: _generate_tile(line_count, vector_count, *call)
-
-    return fill_tile
-
-
-def _generate_tile(
-    line_count: int, vector_count: int, context: Any, builder: Any, signature: Any, arguments: Any
-) -> Any:
-    """The code of a tile."""
-    line, begin, end, column = (arguments[place] for place in (1, 3, 4, 5))
-    whole = line.type
-
-    def unpacked(place: int) -> tuple[Any, Any]:
-        array = context.make_array(signature.args[place])(context, builder, arguments[place])
-        return array.data, cgutils.unpack_tuple(builder, array.shape)[1]
-
-    def offset(first: Any, length: Any, second: Any) -> Any:
-        return builder.add(builder.mul(first, length), second)
-
-    (lines, line_length), (matrix, row_length), (out, out_length) = (
-        unpacked(place) for place in (0, 2, 6)
-    )
-    numbers = [builder.add(line, whole(e)) for e in range(line_count)]
-    sums = [
-        [cgutils.alloca_once_value(builder, _ZEROS) for _ in range(vector_count)] for _ in numbers
-    ]
-    with cgutils.for_range_slice(builder, begin, end, whole(1)) as (i, _count):
-        row = _vectors(builder, matrix, offset(i, row_length, column))
-        vectors = [_load(builder, row, _INDEX(v)) for v in range(vector_count)]
-        for number, own in zip(numbers, sums, strict=True):
-            factor = builder.load(builder.gep(lines, [offset(number, line_length, i)]))
-            factors = _everywhere(builder, factor)
-            for vector, total in zip(vectors, own, strict=True):
-                product = builder.fmul(vector, factors)
-                builder.store(builder.fadd(builder.load(total), product), total)
-    for number, own in zip(numbers, sums, strict=True):
-        to = _vectors(builder, out, offset(number, out_length, column))
-        for v, total in enumerate(own):
-            place = builder.gep(to, [_INDEX(v)])
-            builder.store(builder.load(total), place, align=_FLOAT_ALIGNMENT)
-    return context.get_dummy_value()

@@ -7,6 +7,7 @@ per user, device or key.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,15 +21,34 @@ from okl_flow.tasks import Regression, Task
 
 __all__ = [
     "Learner",
+    "Loop",
     "check_dim",
     "checked_events",
     "checked_features",
     "fitting_loss",
+    "looped",
     "loss_of",
     "refuse_task",
     "shaped",
     "stepped",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A native loop that goes through events, and what it is to be called with.
+
+    It is called as function(t, X, y, scores, *takes, *rules). It goes through the events from
+    number t on, writes their scores, and returns the number of the event that it did not get to,
+    then the new values of the numbers among `takes`, in their order. It stops early, with all as
+    it was before that event, where the state's arrays need more room.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    takes: tuple[str, ...]  # fields of the state
+    rules: tuple[Any, ...]  # what the configuration comes to
+    most: Mapping[str, int | None] | None = None  # how far each axis may grow, if one does
+    seeds_words: bool = True  # whether the `words` of a new state are all that its seed decides
 
 
 class Learner(ABC):
@@ -58,6 +78,13 @@ class Learner(ABC):
     def may_miss(self) -> bool:
         """Whether a feature may be NaN, for a value that is missing."""
         return False
+
+    def loop(self, dim: int) -> Loop | None:
+        """The native loop that is all of `step`; None if there is more to a step than one.
+
+        The models of many keys are then stepped at once (`okl_flow.pool`).
+        """
+        return None
 
     def blank(self, dim: int, numbers: Mapping[str, Any]) -> Any:
         """A state for a snapshot to fill, with the inner states that its numbers tell of."""
@@ -182,6 +209,26 @@ def stepped(
         assert t > stopped_at, f"{learner.name} does not get past event {t}, with room for it"
     state.seen += features.shape[0]
     return shaped(learner.task, scores)
+
+
+def looped(learner: Learner, state: State, X: ArrayLike, y: ArrayLike) -> Array:
+    """The step of a learner that has a loop."""
+    loop = learner.loop(state.dim)
+    assert loop is not None, f"{learner.name} has no loop"
+
+    def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
+        taken = [getattr(state, name) for name in loop.takes]
+        reached, *numbers = loop.function(t, features, labels, scores, *taken, *loop.rules)
+        names = [
+            name
+            for name, value in zip(loop.takes, taken, strict=True)
+            if not isinstance(value, np.ndarray)
+        ]
+        for name, number in zip(names, numbers, strict=True):
+            setattr(state, name, number)
+        return int(reached)
+
+    return stepped(learner, state, X, y, learn, loop.most)
 
 
 def refuse_task(learner: Learner, *refused: type[Task], reason: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from okl_flow.native import exponential, native
+from okl_flow.native import exponential, inner
 from okl_flow.parameters import Part, check, real
 
 __all__ = [
@@ -112,7 +112,7 @@ class EpsilonInsensitive(Loss, name="epsilon_insensitive"):
         return _EPSILON_INSENSITIVE, self.epsilon
 
 
-@native
+@inner
 def loss_value(loss: NativeLoss, f: float, y: float) -> float:
     """Loss of score f under label y."""
     code, epsilon = loss
@@ -126,7 +126,7 @@ def loss_value(loss: NativeLoss, f: float, y: float) -> float:
     return shortfall if code == _HINGE else shortfall * shortfall
 
 
-@native
+@inner
 def loss_slope(loss: NativeLoss, f: float, y: float) -> float:
     """Derivative of the loss in the score f; 0 where a hinge or a tube is not active."""
     code, epsilon = loss
@@ -145,7 +145,7 @@ def loss_slope(loss: NativeLoss, f: float, y: float) -> float:
     return -y if code == _HINGE else -2.0 * y * shortfall
 
 
-@native
+@inner
 def implicit_slope(loss: NativeLoss, f: float, y: float, spread: float) -> tuple[float, float]:
     """First and second derivative of the loss at the score g = f - spread * slope at g.
 
@@ -162,7 +162,7 @@ def implicit_slope(loss: NativeLoss, f: float, y: float, spread: float) -> tuple
     return 2.0 * (f - y) / (1.0 + 2.0 * spread), 2.0
 
 
-@native
+@inner
 def _margin_after(margin: float, spread: float) -> float:
     """The root s of s = margin + spread / (1 + exp(s)), by Newton's method.
 

@@ -22,7 +22,7 @@ from typing import Any
 from okl_flow.kernels import NativeKernel, kernel_at, kernel_row
 from okl_flow.learner import Learner, fitting_loss
 from okl_flow.losses import Logistic, Loss
-from okl_flow.native import Array, dot, native
+from okl_flow.native import Array, dot, inner
 from okl_flow.rates import NativeRate, native_rate
 from okl_flow.tasks import Regression
 
@@ -104,20 +104,20 @@ def newton_rate(learner: Any) -> NativeRate:
     return native_rate("inverse_sqrt", 1.0 / (slope * learner.clip))
 
 
-@native
+@inner
 def clip_to(value: float, most: float) -> float:
     """The number from -most to most that is nearest to a value."""
     return min(max(value, -most), most)
 
 
-@native
+@inner
 def scale_of(slope: float, eta: float) -> float:
     """D, the slope times the root of the step size; 0 if its square would vanish."""
     scale = slope * math.sqrt(eta)
     return scale if abs(scale) > _SCALE_SMALLEST else 0.0
 
 
-@native
+@inner
 def solve_scaled(
     factor: Array, oldest: int, scales: Array, size: int, row: Array, z: Array
 ) -> None:
@@ -128,7 +128,7 @@ def solve_scaled(
     _solve_part(factor, 0, oldest, 0, z)
 
 
-@native
+@inner
 def _solve_part(factor: Array, begin: int, end: int, wrapped: int, z: Array) -> None:
     """The part of a solve in which lines begin to end take part in what comes after each.
 
@@ -156,7 +156,7 @@ def _solve_part(factor: Array, begin: int, end: int, wrapped: int, z: Array) -> 
         i += 1
 
 
-@native
+@inner
 def _take_away(
     factor: Array, i: int, a: float, b: float, c: float, d: float, begin: int, end: int, z: Array
 ) -> None:
@@ -167,7 +167,7 @@ def _take_away(
         )
 
 
-@native
+@inner
 def value_at(
     kernel: NativeKernel,
     rows: Array,
@@ -188,7 +188,7 @@ def value_at(
     return float(dot(weights, row, size) + dot(solution, z, size))
 
 
-@native
+@inner
 def shorten(z: Array, own: float, size: int) -> None:
     """Cut z back to z.z <= K(x, x), which only round-off can violate.
 
@@ -202,19 +202,19 @@ def shorten(z: Array, own: float, size: int) -> None:
             z[i] = shorter * z[i] if shorter > 0.0 else 0.0
 
 
-@native
+@inner
 def rest_of(own: float, z: Array, size: int) -> float:
     """K(x, x) - z.z, what the curvature has left of x."""
     return max(own - dot(z, z, size), _REST_SMALLEST * own)
 
 
-@native
+@inner
 def is_sound(weight: float, own: float) -> bool:
     """Whether a step can be taken: for an example of some length, and of finite size."""
     return own > 0.0 and abs(weight) * own <= _STEP_LARGEST
 
 
-@native
+@inner
 def append_line(
     factor: Array, place: int, size: int, scale: float, rest: float, alpha: float, z: Array
 ) -> float:
@@ -225,7 +225,7 @@ def append_line(
     return float(factor[place, place])
 
 
-@native
+@inner
 def drop_line(
     factor: Array, oldest: int, size: int, first: float, solution: Array, z: Array
 ) -> None:
@@ -256,7 +256,7 @@ def drop_line(
         carried_z = cosine * carried_z - sine * before_z
 
 
-@native
+@inner
 def _rotate(
     factor: Array, i: int, other: int, cosine: float, sine: float, begin: int, end: int
 ) -> None:

@@ -8,14 +8,13 @@ import math
 
 import numpy as np
 
-from okl_flow.factor import solve_lower, solve_upper
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner
 
 __all__ = ["project", "projection_space"]
 
 # A matrix of n lines with ones on its diagonal has its smallest eigenvalue above det / e: the
 # product of the others is at most (n / (n - 1))^(n - 1). With a determinant above this number
-# all eigenvalues count, and a Cholesky factor finds the coefficients to some 1e-10.
+# all eigenvalues count, and a factor finds the coefficients to some 1e-10.
 _DETERMINANT_SMALLEST = 1e-5
 
 # Eigenvalues up to this share of the largest are taken for 0.
@@ -31,13 +30,11 @@ def projection_space(count: int) -> Array:
     return np.empty((3, count, count))
 
 
-@native
+@inner
 def project(gram: Array, count: int, row: Array, coefficients: Array, space: Array) -> float:
     """Fill in the coefficients. Returns row' K^+ row, the part of K(x, x) that the few span."""
     if _factorize(gram, count, space[0]):
-        spanned = float(solve_lower(space[0], count, row, space[1, 0]))
-        solve_upper(space[0], count, space[1, 0], coefficients)
-        return spanned
+        return _solved(space[0], count, row, coefficients)
     values, vectors = space[0], space[1]
     for i in range(count):
         for j in range(count):
@@ -57,22 +54,49 @@ def project(gram: Array, count: int, row: Array, coefficients: Array, space: Arr
     return spanned
 
 
-@native
+@inner
 def _factorize(gram: Array, count: int, factor: Array) -> bool:
-    """L with L L' = gram; whether the matrix is far enough from a singular one."""
+    """L D L' = gram; whether the matrix is far enough from a singular one.
+
+    D is on the diagonal of `factor`, L below it and D L' above it. There are no roots in it, and of
+    so few examples each number is waited for by the next.
+    """
     determinant = 1.0
     for i in range(count):
+        rest = gram[i, i]
         for j in range(i):
-            factor[i, j] = (gram[i, j] - dot(factor[i], factor[j], j)) / factor[j, j]
-        rest = gram[i, i] - dot(factor[i], factor[i], i)
+            above = gram[i, j]
+            for k in range(j):
+                above -= factor[k, i] * factor[j, k]
+            below = above / factor[j, j] if j > 0 else above  # the first of D is 1
+            factor[j, i], factor[i, j] = above, below
+            rest -= above * below
         determinant *= rest
         if not (rest > 0.0 and determinant > _DETERMINANT_SMALLEST):
             return False
-        factor[i, i] = math.sqrt(rest)
+        factor[i, i] = rest
     return True
 
 
-@native
+@inner
+def _solved(factor: Array, count: int, row: Array, coefficients: Array) -> float:
+    """The coefficients and the spanned part, by the factor of K."""
+    spanned = 0.0
+    for i in range(count):
+        own = row[i]
+        for j in range(i):
+            own -= factor[i, j] * coefficients[j]
+        coefficients[i] = own
+        spanned += own * (own / factor[i, i])
+    for i in range(count - 1, -1, -1):
+        own = coefficients[i] / factor[i, i]
+        for j in range(i + 1, count):
+            own -= factor[j, i] * coefficients[j]
+        coefficients[i] = own
+    return spanned
+
+
+@inner
 def _diagonalize(values: Array, vectors: Array, count: int) -> None:
     """Jacobi's rotations: the eigenvalues on the diagonal, their vectors in the lines."""
     for _ in range(_ROUNDS_MOST):
@@ -87,7 +111,7 @@ def _diagonalize(values: Array, vectors: Array, count: int) -> None:
                     _rotate(values, vectors, count, p, q)
 
 
-@native
+@inner
 def _rotate(values: Array, vectors: Array, count: int, p: int, q: int) -> None:
     """Turn lines and columns p and q so that values[p, q] becomes 0."""
     theta = (values[q, q] - values[p, p]) / (2.0 * values[p, q])

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from okl_flow.native import native
+from okl_flow.native import inner
 
 __all__ = ["SCHEDULES", "NativeRate", "check_shrinkage", "native_rate", "rate_at"]
 
@@ -27,7 +27,7 @@ def check_shrinkage(learner: Any) -> None:
         )
 
 
-@native
+@inner
 def rate_at(rate: NativeRate, learned: int) -> float:
     """The step size for labelled event number `learned`, counted from 1."""
     code, first = rate

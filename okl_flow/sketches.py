@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from okl_flow.kernels import NativeKernel, kernel_row
-from okl_flow.native import Array, native
+from okl_flow.native import Array, inner, native
 from okl_flow.rng import Words, draw_below
 
 __all__ = [
@@ -48,7 +48,7 @@ def drawn_first(words: Words, size: int, count: int) -> NDArray[np.int64]:
     return drawn
 
 
-@native
+@inner
 def draw_entries(words: Words, length: int, entries: Integers, begin: int, end: int) -> None:
     """Draw the columns of S_p and their signs, one per block of `length`, for some rows."""
     for i in range(begin, end):

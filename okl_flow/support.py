@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import NativeKernel, kernel_row
+from okl_flow.lanes import line
 from okl_flow.learner import checked_features, shaped
 from okl_flow.losses import NativeLoss, loss_slope
-from okl_flow.native import Array, dot, native
+from okl_flow.native import Array, dot, inner, native
 from okl_flow.state import Axes, State
 from okl_flow.tasks import target
 
@@ -42,14 +43,14 @@ class Expansion(State):
     size: int  # examples stored
 
 
-@native
+@inner
 def expand(weights: Array, row: Array, size: int, scores: Array) -> None:
     """scores[c] = sum over i < size of weights[c, i] * row[i]."""
     for c in range(weights.shape[0]):
         scores[c] = dot(weights[c], row, size)
 
 
-@native
+@inner
 def put(rows: Array, weights: Array, place: int, x: Array, weight: Array) -> None:
     """Store x with one weight per output at a place, over whatever was there."""
     for j in range(rows.shape[0]):
@@ -58,7 +59,7 @@ def put(rows: Array, weights: Array, place: int, x: Array, weight: Array) -> Non
         weights[c, place] = weight[c]
 
 
-@native
+@inner
 def place_after(size: int, oldest: int, budget: int) -> tuple[int, int, int]:
     """Where a new example goes, then size and oldest: next to the others, or over the oldest.
 
@@ -69,7 +70,7 @@ def place_after(size: int, oldest: int, budget: int) -> tuple[int, int, int]:
     return oldest, size, (oldest + 1) % budget
 
 
-@native
+@inner
 def descend(loss: NativeLoss, scores: Array, y: float, eta: float, weight: Array) -> bool:
     """weight[c] = -eta * slope of the loss in scores[c]; whether any slope is not 0."""
     lossy = False
@@ -80,7 +81,7 @@ def descend(loss: NativeLoss, scores: Array, y: float, eta: float, weight: Array
     return lossy
 
 
-@native
+@inner
 def correct(scores: Array, y: float, weight: Array) -> bool:
     """weight[c] = target of scores[c] if its sign is a mistake, else 0; whether any is."""
     mistaken = False
@@ -100,8 +101,8 @@ def expansion_scores(
     scores = np.empty((X.shape[0], weights.shape[0]))
     row = np.empty(rows.shape[1])
     for t in range(X.shape[0]):
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
     return scores
 
 

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from okl_flow.native import Array, first_infinite, native
+from okl_flow.native import Array, first_infinite, inner, native
 from okl_flow.parameters import Part, check, whole
 
 __all__ = ["Binary", "Multiclass", "Regression", "Task", "target"]
@@ -84,7 +84,7 @@ class Regression(Task, name="regression"):
         return "a finite number"
 
 
-@native
+@inner
 def target(y: float, output: int, outputs: int) -> float:
     """What score number `output` should be: y itself, or +1 for its own class and -1 else."""
     if outputs == 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from okl_flow.kernels import Gaussian
-from okl_flow.native import Array, exponential, native
+from okl_flow.native import Array, exponential, inner
 
 __all__ = [
     "WIDTH_STEPS",
@@ -77,7 +77,7 @@ def native_width(learner: Any) -> NativeWidth:
     )
 
 
-@native
+@inner
 def moved(gamma: float, slope: float, width: NativeWidth, learned: int) -> float:
     """Gamma one step down the slope, within its bounds."""
     relative, rate, rate_min, gamma_min, gamma_max = width

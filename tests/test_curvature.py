@@ -11,13 +11,13 @@ from okl_flow.curvature import (
     drop_last_feature,
     fade,
     fresh_curvature,
-    padded,
     refresh,
     spread_along,
     take_in,
     triangle_of,
     turn_features,
 )
+from okl_flow.native import padded
 
 SIZES = (1, 2, 7, 8, 9, 16, 21, 40)
 

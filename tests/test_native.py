@@ -1,21 +1,26 @@
 """The native toolbox against the standard library and numpy."""
 
 import math
+import re
 import subprocess
 import sys
 import textwrap
 
 import numpy as np
 import pytest
+from numba import jit
 from numba.core.errors import TypingError
 
 from okl_flow import native
+from okl_flow.lanes import line
 
 
 def test_exponentials_are_within_4e_16():
     x = np.concatenate([np.linspace(-708.0, 709.0, 200_001), np.linspace(-1.0, 1.0, 20_001)])
-    values = x.copy()
+    values, others = x.copy(), np.empty_like(x)
     native.exponentials(1.0, values, x.size)
+    native.exponentials_of(1.0, x, x.size, others)
+    np.testing.assert_array_equal(values, others)
     exact = np.array([math.exp(v) for v in x])
     normal = exact >= sys.float_info.min
     error = np.abs(values[normal] / exact[normal] - 1.0)
@@ -145,3 +150,93 @@ def test_products_are_sums_in_turn(width, more, lower):
             expected += lines[:count, i : i + 1] * matrix[i]
         np.testing.assert_array_equal(out[:count], expected)
         assert np.isnan(out[count:]).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 16, 23, 100])
+def test_least_largest_and_the_first_up_to(size):
+    generator = np.random.default_rng(size)
+    for kind in range(20):
+        values = generator.integers(-5, 5, size + 3).astype(float)
+        values[1:] = np.where(generator.random(size + 2) < 0.1 * kind, np.nan, values[1:])
+        assert native.least(values, size) == np.nanmin(values[:size])
+        assert native.largest(values, size) == np.nanmax(values[:size])
+        limit = float(np.nanmin(values[:size])) + 1.0
+        first = int(np.argmin(values[:size] > limit))
+        assert native.first_up_to(values, size, limit) == first
+        values[0] = np.nan
+        assert math.isnan(native.least(values, size))
+        assert math.isnan(native.largest(values, size))
+        assert native.first_up_to(values, size, math.nan) == 0
+
+
+@jit(nopython=True, _nrt=False)
+def recursive_sum(numbers, size):
+    """What calls itself is called, and not copied to where it is."""
+    return 0.0 if size == 0 else numbers[size - 1] + recursive_sum(numbers, size - 1)
+
+
+def line_sum(lines: native.Array) -> float:
+    """What a learner's loop is made of: lines of a matrix, given to another function."""
+    total = 0.0
+    for i in range(lines.shape[0]):
+        total += recursive_sum(lines[i], lines.shape[1])
+    return total
+
+
+@pytest.mark.parametrize(("compiled", "counts"), [(native.inner, False), (native.native, True)])
+def test_an_inner_function_counts_no_references(compiled, counts):
+    """The option is not one of numba's public ones, and might go."""
+    again = jit(**compiled(line_sum).targetoptions)(line_sum)
+    assert again(np.ones((2, 3))) == 6.0
+    (code,) = again.inspect_llvm().values()
+    assert ("call void @NRT_incref" in code) == counts
+
+
+@pytest.mark.parametrize(("copied", "calls"), [(True, 0), (False, 2)])
+def test_an_inner_function_is_copied_to_where_it_is_called(copied, calls):
+    options = {**native.cosines_and_sines.targetoptions, "forceinline": copied}
+    helper = jit(**options)(native.cosines_and_sines.py_func)
+    assert native.cosines_and_sines.targetoptions["forceinline"]
+
+    def twice(angles, out):
+        helper(angles, 1.0, out, out)
+        helper(out, 1.0, angles, angles)
+
+    caller = jit(nopython=True)(twice)
+    caller(np.ones(3), np.ones(3))
+    (code,) = caller.inspect_llvm().values()
+    assert len(re.findall(r"call i32 @\S*cosines_and_sines", code)) == calls
+
+
+def named_line_sum(lines: native.Array) -> float:
+    """`line_sum` with lines that are not counted."""
+    total = 0.0
+    for i in range(lines.shape[0]):
+        total += recursive_sum(line(lines, i), lines.shape[1])
+    return total
+
+
+def test_a_line_is_that_of_the_matrix_and_is_not_counted():
+    lines = np.arange(6.0).reshape(2, 3)
+    again = jit(**native.native(named_line_sum).targetoptions)(named_line_sum)
+    assert again(lines) == line_sum(lines) == 3.0 + 12.0
+    (code,) = again.inspect_llvm().values()
+    assert code.count("call void @NRT_incref(") == 1  # of the matrix, before the loop
+    with pytest.raises(TypingError, match="matrix must be a contiguous array"):
+        again(lines[:, ::2])
+
+
+def test_an_inner_function_may_not_make_an_array():
+    def made(size: int) -> int:
+        return np.empty(size).shape[0]
+
+    with pytest.raises(TypingError, match="empty"):
+        native.inner(made)(3)
+
+
+def test_an_inner_function_may_not_return_an_array():
+    def same(values: native.Array) -> tuple[int, native.Array]:
+        return 1, values
+
+    with pytest.raises(TypeError, match="same returns"):
+        native.inner(same)

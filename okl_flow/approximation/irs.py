@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from okl_flow.approximation.feature_map import FeatureMap
-from okl_flow.descent import TOGETHER, fill_features
-from okl_flow.kernels import Gaussian, Kernel, NativeKernel
+from okl_flow.descent import fill_features
+from okl_flow.kernels import TOGETHER, Gaussian, Kernel, NativeKernel
 from okl_flow.learner import check_dim, checked_features
 from okl_flow.linalg import eigenpairs, pseudo_inverse
 from okl_flow.native import Array, native

@@ -20,7 +20,7 @@ from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.approximation.nystrom import nystrom_features, nystrom_projection
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_matrix, kernel_row
 from okl_flow.learner import check_dim, checked_features
-from okl_flow.native import Array, native
+from okl_flow.native import Array, inner, native
 from okl_flow.newton import append_line, rest_of, shorten, solve_scaled
 from okl_flow.parameters import check, part, real, whole
 from okl_flow.rng import WORDS, Words, draw_unit, seeded
@@ -151,7 +151,7 @@ class KORS(FeatureMap, name="kors"):
         return (self.budget * (dim + 1 + 2 * self.budget) + WORDS) * _FLOAT_BYTES
 
 
-@native
+@inner
 def sampled(
     kernel: NativeKernel,
     rows: Array,
@@ -179,7 +179,7 @@ def sampled(
     )  # fmt: skip
 
 
-@native
+@inner
 def sampled_by_row(
     rows: Array,
     scales: Array,

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from okl_flow.approximation.feature_map import FeatureMap
 from okl_flow.approximation.nystrom import check_rank
-from okl_flow.descent import TOGETHER
 from okl_flow.eigen import change_line
 from okl_flow.kernels import (
+    TOGETHER,
     Gaussian,
     Kernel,
     NativeKernel,
@@ -30,7 +30,7 @@ from okl_flow.kernels import (
 )
 from okl_flow.learner import check_dim, checked_features
 from okl_flow.linalg import decompose
-from okl_flow.native import Array, matrix_products, native
+from okl_flow.native import Array, inner, matrix_products, native
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.state import Axes, State, allocate, make_room
 
@@ -291,7 +291,7 @@ def move_landmark(
         decompose(kernel_matrix(kernel, rows, size), values, vectors)
 
 
-@native
+@inner
 def fill_roots(values: Array, most: int, roots: Array) -> int:
     """The rank, which is at most `most`, and that many roots of the eigenvalues."""
     rank, most = 0, min(most, values.shape[0])
@@ -301,7 +301,7 @@ def fill_roots(values: Array, most: int, roots: Array) -> int:
     return rank
 
 
-@native
+@inner
 def fill_features(
     vectors: Array, roots: Array, rank: int, similar: Array, count: int, features: Array
 ) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.approximation.feature_map import FeatureMap
-from okl_flow.kernels import Gaussian, Kernel, Laplacian, products
+from okl_flow.kernels import TOGETHER, Gaussian, Kernel, Laplacian, products, products_of_some
 from okl_flow.learner import check_dim, checked_features
-from okl_flow.native import Array, cosines_and_sines, native
+from okl_flow.native import Array, cosines_and_sines, inner, native
 from okl_flow.parameters import check, part, whole
 from okl_flow.rng import Words, draw_normals, draw_unit, seeded
 from okl_flow.state import State, allocate
@@ -27,6 +27,7 @@ __all__ = [
     "check_kernel",
     "fourier_directions",
     "fourier_features",
+    "fourier_features_of_some",
 ]
 
 _DIRECTIONS_KEPT = 32
@@ -125,7 +126,7 @@ def fourier_directions(
     return directions
 
 
-@native
+@inner
 def fourier_features(directions: Array, x: Array, angles: Array, features: Array) -> None:
     """Fill in features = [cos(angles), sin(angles)] / sqrt(D), angles[i] = x . directions[:, i]."""
     count = directions.shape[1]
@@ -133,13 +134,24 @@ def fourier_features(directions: Array, x: Array, angles: Array, features: Array
     cosines_and_sines(angles, 1.0 / math.sqrt(count), features[:count], features[count:])
 
 
+@inner
+def fourier_features_of_some(directions: Array, X: Array, angles: Array, features: Array) -> None:
+    """features[e] = `fourier_features` of X[e], for the up to four rows of X."""
+    count = directions.shape[1]
+    products_of_some(directions, count, X, angles)
+    for e in range(X.shape[0]):
+        own = features[e]
+        cosines_and_sines(angles[e], 1.0 / math.sqrt(count), own[:count], own[count:])
+
+
 @native
 def _features(directions: Array, X: Array) -> Array:
     """The features of all rows of X."""
     features = np.empty((X.shape[0], 2 * directions.shape[1]))
-    angles = np.empty(directions.shape[1])
-    for t in range(X.shape[0]):
-        fourier_features(directions, X[t], angles, features[t])
+    angles = np.empty((TOGETHER, directions.shape[1]))
+    for begin in range(0, X.shape[0], TOGETHER):
+        end = min(begin + TOGETHER, X.shape[0])
+        fourier_features_of_some(directions, X[begin:end], angles, features[begin:end])
     return features
 
 

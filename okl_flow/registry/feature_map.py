@@ -76,7 +76,7 @@ ROWS = (
         SkeGD,
         paper="Zhang and Liao, 2019",
         memory="stored_rows * dim + sketch_size^2",
-        cost="landmark_count * (dim + rank), and sketch_size^3 every update_every events",
+        cost="landmark_count * (dim + rank), and sketch_size^3 for an update",
         tasks=("binary", "multiclass", "regression"),
         settings={"budget": 20, "update_every": 7, "stored_rows": 30},
         learning={

@@ -71,7 +71,7 @@ class ChangesInput(Honest):
 class KeepsReference(Honest):
     def step(self, state, X, y):
         scores = super().step(state, X, y)
-        state.rows = X[-state.size :].T
+        state.rows = X[-state.size :].reshape(state.rows.shape[0], -1)
         return scores
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
-from okl_flow.learner import Learner, check_dim, fitting_loss, stepped
+from okl_flow.lanes import line
+from okl_flow.learner import Learner, Loop, check_dim, fitting_loss, looped
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, native, shrink_rows
+from okl_flow.native import Array, inner, native, shrink_rows
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.rng import WORDS, Words, draw_unit, seeded
@@ -54,6 +55,11 @@ class BOGD(Learner):
     A step is that of kogd. When its example needs a place, a stored one is drawn and dropped,
     example i with probability p_i, and each of the others is divided by 1 - p_i: on average
     over the draw, the function stays what it was. Then weights are clipped.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x)
+        a_i <- (1 - eta lambda) a_i for all i; then, where l has a slope, a_t = -eta l'(f(x_t), y_t)
+        with too many then: i goes with probability p_i, and a_j <- a_j / (1 - p_i) for the others
 
     Parameters:
         budget: examples kept at most (B). At least 2.
@@ -105,22 +111,20 @@ class BOGD(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: BOGDState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         rate = native_rate(self.schedule, self.learning_rate)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.learned = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.norms,
-                state.size,
-                state.learned,
-                state.words,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "norms",
+                "size",
+                "learned",
+                "words",
+            ),
+            rules=(
                 self.kernel.native,
                 self.loss.native,
                 rate,
@@ -128,10 +132,13 @@ class BOGD(Learner):
                 self.sampling == "weighted",
                 self.clip,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: BOGDState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -166,13 +173,13 @@ def _learn(
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
         if not math.isnan(y[t]):
             learned += 1
             eta = rate_at(rate, learned)
             shrink_rows(weights, 1.0 - eta * lam, size)
-            if descend(loss, scores[t], y[t], eta, weight):
+            if descend(loss, line(scores, t), y[t], eta, weight):
                 if size < budget:
                     place, size = size, size + 1
                 else:
@@ -181,18 +188,18 @@ def _learn(
                     _stand_in(weights, chances, gamma * eta)
                 for c in range(weight.shape[0]):
                     weight[c] = _clipped(weight[c], gamma * eta)
-                put(rows, weights, place, X[t], weight)
-                norms[place] = math.sqrt(kernel_at(kernel, X[t]))
+                put(rows, weights, place, line(X, t), weight)
+                norms[place] = math.sqrt(kernel_at(kernel, line(X, t)))
         t += 1
     return t, size, learned
 
 
-@native
+@inner
 def _clipped(value: float, largest: float) -> float:
     return min(max(value, -largest), largest)
 
 
-@native
+@inner
 def _set_chances(weights: Array, norms: Array, weighted: bool, chances: Array) -> None:
     """chances[i] = probability that example i goes; uniform too if all weights are 0."""
     budget = chances.shape[0]
@@ -208,7 +215,7 @@ def _set_chances(weights: Array, norms: Array, weighted: bool, chances: Array) -
         chances[i] = (1.0 - chances[i] / total) / (budget - 1) if total > 0.0 else 1.0 / budget
 
 
-@native
+@inner
 def _drawn(chances: Array, unit: float) -> int:
     """The example whose stretch of the summed chances a number from [0, 1) falls on."""
     last: int = chances.shape[0] - 1
@@ -220,7 +227,7 @@ def _drawn(chances: Array, unit: float) -> int:
     return last
 
 
-@native
+@inner
 def _stand_in(weights: Array, chances: Array, largest: float) -> None:
     """Divide each weight by the probability of its staying, and clip it."""
     for c in range(weights.shape[0]):

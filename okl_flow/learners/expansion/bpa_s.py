@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
-from okl_flow.learner import Learner, check_dim, refuse_task, stepped
-from okl_flow.native import Array, dot, native
+from okl_flow.lanes import line
+from okl_flow.learner import Learner, Loop, check_dim, looped, refuse_task
+from okl_flow.native import Array, dot, first_up_to, inner, least, native
 from okl_flow.parameters import check, part, real, whole
 from okl_flow.state import Axes, allocate
 from okl_flow.support import Expansion, expand, expansion_bytes_max, expansion_score, put
@@ -53,6 +54,14 @@ class BPAS(Learner):
     Each example with a hinge loss enters with weight y times the loss over K(x, x), at most
     `aggressiveness`. With a full budget it takes the place of the stored example whose weight
     moves onto it at the least change of the function.
+
+    Where the examples travel, rows of great weight stay behind: not for such streams.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x)
+        tau = min(C, max(0, 1 - y_t f(x_t)) / K(x_t, x_t)), a_t = tau y_t
+        with a full budget the r makes way whose a_r^2 (K(x_r, x_r) - K(x_r, x_t)^2 / K(x_t, x_t))
+        is least, and a_t = tau y_t + a_r K(x_r, x_t) / K(x_t, x_t)
 
     Parameters:
         budget: examples kept at most (B). At least 1.
@@ -87,26 +96,27 @@ class BPAS(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: BPASState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.squares,
-                state.size,
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "squares",
+                "size",
+            ),
+            rules=(
                 self.kernel.native,
                 self.aggressiveness,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: BPASState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -134,24 +144,24 @@ def _learn(
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
         if not math.isnan(y[t]):
-            own = kernel_at(kernel, X[t])
-            if own > 0.0 and _steps(scores[t], y[t], own, C, weight):
+            own = kernel_at(kernel, line(X, t))
+            if own > 0.0 and _steps(line(scores, t), y[t], own, C, weight):
                 if size < budget:
                     place, size = size, size + 1
                 else:
                     place = _least_changed(weights, row, squares, own, weight, changes, size)
                     for c in range(weights.shape[0]):
                         weight[c] += weights[c, place] * (row[place] / own)
-                put(rows, weights, place, X[t], weight)
+                put(rows, weights, place, line(X, t), weight)
                 squares[place] = own
         t += 1
     return t, size
 
 
-@native
+@inner
 def _steps(scores: Array, y: float, own: float, C: float, weight: Array) -> bool:
     """weight[c] = tau y of output c; whether any output has a hinge loss."""
     lossy = False
@@ -163,7 +173,7 @@ def _steps(scores: Array, y: float, own: float, C: float, weight: Array) -> bool
     return lossy
 
 
-@native
+@inner
 def _least_changed(
     weights: Array, row: Array, squares: Array, own: float, weight: Array, changes: Array, size: int
 ) -> int:
@@ -176,11 +186,6 @@ def _least_changed(
     for i in range(size):
         rest = squares[i] - row[i] * (row[i] / own)
         changes[i] *= rest if rest > _SAME * squares[i] else 0.0
-    least = changes[0]
-    for i in range(1, size):
-        least = changes[i] if changes[i] < least else least
-    least += _SAME * (least + own * dot(weight, weight, weight.shape[0]))
-    place = 0
-    while changes[place] > least:
-        place += 1
-    return place
+    smallest = least(changes, size)
+    smallest += _SAME * (smallest + own * dot(weight, weight, weight.shape[0]))
+    return first_up_to(changes, size, smallest)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_row
-from okl_flow.learner import Learner, check_dim, refuse_task, stepped
-from okl_flow.native import Array, dot, native, shrink_rows
+from okl_flow.lanes import line
+from okl_flow.learner import Learner, Loop, check_dim, looped, refuse_task
+from okl_flow.native import Array, dot, inner, native, shrink_rows
 from okl_flow.parameters import check, part, whole
 from okl_flow.state import allocate
 from okl_flow.support import (
@@ -52,6 +53,13 @@ class Forgetron(Learner):
     A mistake adds its example at the weight of its label. If there is one too many then, all
     weights are multiplied by the largest factor up to 1 under which dropping the oldest
     keeps its damage, summed over the stream, within 15/32 of the mistakes.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x)
+        if y_t f(x_t) <= 0: a_t = y_t; if there are B + 1 then: a_i <- phi a_i for all i, and the
+        oldest, r, goes. phi is the largest in (0, 1] with Q + (d phi)^2 + 2 d phi (1 - phi m)
+        <= 15/32 M, where d = |a_r|, m = sign(a_r) f(x_r), M counts the mistakes, and Q sums up what
+        the left side has grown by.
 
     Parameters:
         budget: examples kept at most (B). At least 1.
@@ -91,27 +99,28 @@ class Forgetron(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: ForgetronState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.oldest, state.mistakes, state.damage = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.size,
-                state.oldest,
-                state.mistakes,
-                state.damage,
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "size",
+                "oldest",
+                "mistakes",
+                "damage",
+            ),
+            rules=(
                 self.kernel.native,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: ForgetronState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -135,17 +144,19 @@ def _learn(
 ) -> tuple[int, int, int, int, float]:
     """Go through the events from t on; stop early where the arrays need more room."""
     row = np.empty(rows.shape[1])
-    row_of_oldest = np.empty(rows.shape[1])
+    example, row_of_oldest = np.empty(rows.shape[0]), np.empty(rows.shape[1])
     weight = np.empty(1)
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
-        if not math.isnan(y[t]) and correct(scores[t], y[t], weight):
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
+        if not math.isnan(y[t]) and correct(line(scores, t), y[t], weight):
             mistakes += 1
             if size == budget:
-                kernel_row(kernel, rows, size, rows[:, oldest], row_of_oldest)
+                for j in range(rows.shape[0]):
+                    example[j] = rows[j, oldest]
+                kernel_row(kernel, rows, size, example, row_of_oldest)
                 score = dot(weights[0], row_of_oldest, size) + y[t] * row[oldest]
                 delta = abs(weights[0, oldest])
                 mu = math.copysign(1.0, weights[0, oldest]) * score
@@ -154,12 +165,12 @@ def _learn(
                 shrink_rows(weights, phi, size)
                 weight[0] *= phi
             place, size, oldest = place_after(size, oldest, budget)
-            put(rows, weights, place, X[t], weight)
+            put(rows, weights, place, line(X, t), weight)
         t += 1
     return t, size, oldest, mistakes, damage
 
 
-@native
+@inner
 def _largest_factor(delta: float, mu: float, left: float) -> float:
     """The largest phi in (0, 1] with (delta phi)^2 + 2 delta phi (1 - phi mu) <= left.
 

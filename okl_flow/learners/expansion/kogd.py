@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_row
+from okl_flow.lanes import line
 from okl_flow.learner import (
     Learner,
+    Loop,
     check_dim,
     fitting_loss,
-    stepped,
+    looped,
 )
 from okl_flow.losses import Loss, NativeLoss
 from okl_flow.native import Array, native, shrink_rows
@@ -54,6 +56,10 @@ class KOGD(Learner):
 
     A step on the regularised loss shrinks all weights by 1 - learning_rate * regularization;
     where the loss has a slope, the example enters with -learning_rate * slope as weight.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x)
+        a_i <- (1 - eta lambda) a_i for all i; then, where l has a slope, a_t = -eta l'(f(x_t), y_t)
 
     Parameters:
         budget: examples kept at most (B); None keeps all, without bound. At least 1.
@@ -95,30 +101,31 @@ class KOGD(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: KOGDState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         rate = native_rate(self.schedule, self.learning_rate)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.oldest, state.learned = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.size,
-                state.oldest,
-                state.learned,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "size",
+                "oldest",
+                "learned",
+            ),
+            rules=(
                 self.kernel.native,
                 self.loss.native,
                 rate,
                 self.regularization,
                 self.budget or -1,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: KOGDState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take; None without a budget."""
@@ -148,14 +155,14 @@ def _learn(
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
         if not math.isnan(y[t]):
             learned += 1
             eta = rate_at(rate, learned)
             shrink_rows(weights, 1.0 - eta * lam, size)
-            if descend(loss, scores[t], y[t], eta, weight):
+            if descend(loss, line(scores, t), y[t], eta, weight):
                 place, size, oldest = place_after(size, oldest, budget)
-                put(rows, weights, place, X[t], weight)
+                put(rows, weights, place, line(X, t), weight)
         t += 1
     return t, size, oldest, learned

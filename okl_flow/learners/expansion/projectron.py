@@ -16,7 +16,7 @@ from typing import ClassVar, final
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel
-from okl_flow.learner import Learner, check_dim, refuse_task, stepped
+from okl_flow.learner import Learner, Loop, check_dim, looped, refuse_task
 from okl_flow.native import Array
 from okl_flow.parameters import check, part, real, whole
 from okl_flow.projected import Projected, learn_projected
@@ -40,6 +40,13 @@ class Projectron(Learner):
     After a mistake, the example's distance from the span of the stored examples is taken. A
     far one is stored with its label as weight; instead of a near one its projection is added,
     which only changes the weights of the stored examples.
+
+    Where the examples travel, what is stored is soon out of place: not for such streams.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x), d = K_SS^-1 k(x_t), with K_SS the kernel matrix of the stored
+        examples and k(x_t) their kernel with x_t
+        if y_t f(x_t) <= 0: a_t = y_t if K(x_t, x_t) - k(x_t)' d > eta^2, else a <- a + y_t d
 
     Parameters:
         budget: examples kept at most (B). At least 1.
@@ -78,26 +85,27 @@ class Projectron(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: ProjectronState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size = learn_projected(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.factor,
-                state.size,
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(
+            learn_projected,
+            takes=(
+                "rows",
+                "weights",
+                "factor",
+                "size",
+            ),
+            rules=(
                 self.kernel.native,
                 self.threshold,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: ProjectronState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 
 from okl_flow.factor import add_projection, grow_factor, is_new, solve_lower, solve_upper
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
-from okl_flow.learner import Learner, check_dim, refuse_task, stepped
-from okl_flow.native import Array, native
+from okl_flow.lanes import line
+from okl_flow.learner import Learner, Loop, check_dim, looped, refuse_task
+from okl_flow.native import Array, inner, native
 from okl_flow.parameters import check, part, real, whole
 from okl_flow.projected import Projected
 from okl_flow.state import allocate
@@ -49,6 +50,14 @@ class ProjectronPP(Learner):
     After a mistake an example far from the span of the stored ones is stored with its label as
     weight; a near one is replaced by its projection. A right answer y f below 1 is met by a
     part of the projection, if the step towards the margin outweighs what the projection loses.
+
+    Where the examples travel, what is stored is soon out of place: not for such streams.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x); d as with the projectron, P = k(x_t)' d, e^2 = K(x_t, x_t) - P
+        after a mistake as the projectron
+        if 0 < y_t f(x_t) < 1: a <- a + tau y_t d with l = 1 - y_t f(x_t), tau = min(l / P, 1), but
+        only where 2 l - tau P - 2 U e >= 0
 
     Parameters:
         budget: examples kept at most (B), which also sets how freely it steps (U). At least 1.
@@ -85,28 +94,29 @@ class ProjectronPP(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: ProjectronPPState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         U = 0.25 * math.sqrt((self.budget + 1) / math.log(self.budget + 1))
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.factor,
-                state.size,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "factor",
+                "size",
+            ),
+            rules=(
                 self.kernel.native,
                 self.threshold,
                 U,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: ProjectronPPState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -137,25 +147,25 @@ def _learn(
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
-        if not math.isnan(y[t]) and _inside_margin(scores[t], y[t]):
-            own = kernel_at(kernel, X[t])
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
+        if not math.isnan(y[t]) and _inside_margin(line(scores, t), y[t]):
+            own = kernel_at(kernel, line(X, t))
             spanned = solve_lower(factor, size, row, z)
-            errs = correct(scores[t], y[t], weight)
+            errs = correct(line(scores, t), y[t], weight)
             enters = errs and size < budget and is_new(own, spanned, eta)
-            if _steps(scores[t], y[t], spanned, own - spanned, U, enters, step):
+            if _steps(line(scores, t), y[t], spanned, own - spanned, U, enters, step):
                 solve_upper(factor, size, z, d)
                 add_projection(weights, step, d, size)
             if enters:
-                put(rows, weights, size, X[t], weight)
+                put(rows, weights, size, line(X, t), weight)
                 grow_factor(factor, size, z, own - spanned)
                 size += 1
         t += 1
     return t, size
 
 
-@native
+@inner
 def _inside_margin(scores: Array, y: float) -> bool:
     """Whether any output has y f < 1."""
     for c in range(scores.shape[0]):
@@ -164,7 +174,7 @@ def _inside_margin(scores: Array, y: float) -> bool:
     return False
 
 
-@native
+@inner
 def _steps(
     scores: Array, y: float, P: float, rest: float, U: float, enters: bool, step: Array
 ) -> bool:

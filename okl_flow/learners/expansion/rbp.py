@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_row
-from okl_flow.learner import Learner, check_dim, refuse_task, stepped
+from okl_flow.lanes import line
+from okl_flow.learner import Learner, Loop, check_dim, looped, refuse_task
 from okl_flow.native import Array, native
 from okl_flow.parameters import check, part, whole
 from okl_flow.rng import WORDS, Words, draw_below, seeded
@@ -45,6 +46,10 @@ class RBP(Learner):
 
     With several classes there is one perceptron per class. An example enters when any of them
     errs, at weight 0 for those that do not.
+
+    Formula:
+        f(x) = sum_i a_i K(x_i, x)
+        if y_t f(x_t) <= 0: a_t = y_t; with a full budget in the place of a row drawn uniformly
 
     Parameters:
         budget: examples kept at most (B). At least 1.
@@ -79,25 +84,26 @@ class RBP(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X)
 
-    def step(self, state: RBPState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.size,
-                state.words,
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "size",
+                "words",
+            ),
+            rules=(
                 self.kernel.native,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: RBPState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -123,13 +129,13 @@ def _learn(
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        kernel_row(kernel, rows, size, X[t], row)
-        expand(weights, row, size, scores[t])
-        if not math.isnan(y[t]) and correct(scores[t], y[t], weight):
+        kernel_row(kernel, rows, size, line(X, t), row)
+        expand(weights, row, size, line(scores, t))
+        if not math.isnan(y[t]) and correct(line(scores, t), y[t], weight):
             if size < budget:
                 place, size = size, size + 1
             else:
                 place = draw_below(words, budget)
-            put(rows, weights, place, X[t], weight)
+            put(rows, weights, place, line(X, t), weight)
         t += 1
     return t, size

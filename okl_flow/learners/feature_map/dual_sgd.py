@@ -22,14 +22,15 @@ from okl_flow.approximation.random_features import (
 from okl_flow.kernels import Gaussian, Kernel, Laplacian, NativeKernel, kernel_row
 from okl_flow.learner import (
     Learner,
+    Loop,
     check_dim,
     checked_features,
     fitting_loss,
+    looped,
     shaped,
-    stepped,
 )
 from okl_flow.losses import EpsilonInsensitive, Loss, NativeLoss, Square, SquaredHinge
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner, native
 from okl_flow.parameters import check, part, real, whole
 from okl_flow.state import Axes, allocate
 from okl_flow.support import Expansion, descend, expand, expansion_bytes_max, put
@@ -64,6 +65,12 @@ class DualSGD(Learner):
     steps of 1 / (regularization * t). Once the budget is full, a newcomer takes the place of the
     example of least weight (of these, the oldest), whose kernel is from then on estimated by
     random Fourier features: nothing that was learned is lost.
+
+    It settles: not for drifting streams.
+
+    Formula:
+        f(x) = -(sum_i g_i K(x_i, x) + v . phi(x)) / (lambda t), g_t = l'(f(x_t), y_t)
+        the example of least |g_i| makes way: v <- v + g_i phi(x_i), with phi as in fogd
 
     Parameters:
         budget: examples kept (B). At least 1.
@@ -111,7 +118,7 @@ class DualSGD(Learner):
         scores = _scores(
             checked_features(state, X),
             self.kernel.native,
-            self._directions(state),
+            self._directions(state.dim),
             state.rows,
             state.weights,
             state.size,
@@ -122,31 +129,24 @@ class DualSGD(Learner):
         )
         return shaped(self.task, scores)
 
-    def step(self, state: DualSGDState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
-        directions = self._directions(state)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.learned = _learn(
-                t,
-                features,
-                labels,
-                scores,
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(
+            _learn,
+            takes=("rows", "weights", "arrivals", "size", "feature_weights", "learned"),
+            rules=(
                 self.kernel.native,
-                directions,
-                state.rows,
-                state.weights,
-                state.arrivals,
-                state.size,
-                state.feature_weights,
-                state.learned,
+                self._directions(dim),
                 self.loss.native,
                 self.regularization,
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: DualSGDState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -154,8 +154,8 @@ class DualSGD(Learner):
         besides = self.budget + outputs * 2 * self.feature_count
         return expansion_bytes_max(dim, outputs, self.budget, besides=besides)
 
-    def _directions(self, state: DualSGDState) -> Array:
-        return fourier_directions(self.kernel, self.feature_count, state.dim, self.seed)
+    def _directions(self, dim: int) -> Array:
+        return fourier_directions(self.kernel, self.feature_count, dim, self.seed)
 
 
 @native
@@ -192,14 +192,14 @@ def _learn(
     X: Array,
     y: Array,
     scores: Array,
-    kernel: NativeKernel,
-    directions: Array,
     rows: Array,
     weights: Array,
     arrivals: _INTS,
     size: int,
     feature_weights: Array,
     learned: int,
+    kernel: NativeKernel,
+    directions: Array,
     loss: NativeLoss,
     lam: float,
     budget: int,
@@ -238,20 +238,20 @@ def _learn(
     return t, size, learned
 
 
-@native
+@inner
 def _add_estimates(feature_weights: Array, features: Array, scores: Array) -> None:
     """Add to every score what the examples gone have left."""
     for c in range(scores.shape[0]):
         scores[c] += dot(feature_weights[c], features, features.shape[0])
 
 
-@native
+@inner
 def _divide(scores: Array, divisor: float) -> None:
     for c in range(scores.shape[0]):
         scores[c] /= divisor
 
 
-@native
+@inner
 def _lightest(weights: Array, arrivals: _INTS, size: int) -> int:
     """Place of the example of least weight over all outputs; of equals, the oldest."""
     place = 0

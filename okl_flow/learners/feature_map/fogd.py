@@ -17,17 +17,19 @@ from numpy.typing import ArrayLike
 from okl_flow.approximation.random_features import (
     check_kernel,
     fourier_directions,
-    fourier_features,
+    fourier_features_of_some,
 )
 from okl_flow.descent import gradient_step
-from okl_flow.kernels import Gaussian, Kernel, Laplacian
+from okl_flow.kernels import TOGETHER, Gaussian, Kernel, Laplacian
+from okl_flow.lanes import line
 from okl_flow.learner import (
     Learner,
+    Loop,
     check_dim,
     checked_features,
     fitting_loss,
+    looped,
     shaped,
-    stepped,
 )
 from okl_flow.losses import Loss, NativeLoss
 from okl_flow.native import Array, native
@@ -58,6 +60,12 @@ class FOGD(Learner):
     The features are cosine and sine of x along `feature_count` directions, drawn once for all
     states from the Fourier transform of the kernel. A step on the regularised loss is
     w <- (1 - learning_rate * regularization) w - learning_rate * slope * features.
+
+    It keeps the least per key of all learners with a kernel, and stands streams that travel.
+
+    Formula:
+        f(x) = w . phi(x), phi(x) = D^-1/2 (cos v_j . x, sin v_j . x) for j = 1 ... D
+        w <- (1 - eta lambda) w - eta l'(f(x_t), y_t) phi(x_t)
 
     Parameters:
         feature_count: directions (D); half the number of features. At least 1. The paper
@@ -104,70 +112,69 @@ class FOGD(Learner):
     def score(self, state: FOGDState, X: ArrayLike) -> Array:
         """Scores of the events, one per row of X."""
         features = checked_features(state, X)
-        return shaped(self.task, _scores(features, self._directions(state), state.weights))
+        return shaped(self.task, _scores(features, self._directions(state.dim), state.weights))
+
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        rate = native_rate(self.schedule, self.learning_rate)
+        return Loop(
+            _learn,
+            takes=("weights", "learned"),
+            rules=(self._directions(dim), self.loss.native, rate, self.regularization),
+        )
 
     def step(self, state: FOGDState, X: ArrayLike, y: ArrayLike) -> Array:
         """Score each event, then learn from its label."""
-        rate = native_rate(self.schedule, self.learning_rate)
-        directions = self._directions(state)
-
-        def learn(_t: int, features: Array, labels: Array, scores: Array) -> int:
-            state.learned = _learn(
-                features,
-                labels,
-                scores,
-                directions,
-                state.weights,
-                state.learned,
-                self.loss.native,
-                rate,
-                self.regularization,
-            )
-            return len(features)
-
-        return stepped(self, state, X, y, learn)
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The bytes that the arrays of one state take."""
         return self.task.outputs * 2 * self.feature_count * _FLOAT_BYTES
 
-    def _directions(self, state: FOGDState) -> Array:
-        return fourier_directions(self.kernel, self.feature_count, state.dim, self.seed)
+    def _directions(self, dim: int) -> Array:
+        return fourier_directions(self.kernel, self.feature_count, dim, self.seed)
 
 
 @native
 def _scores(X: Array, directions: Array, weights: Array) -> Array:
     """The scores of all rows of X."""
     scores = np.empty((X.shape[0], weights.shape[0]))
-    angles = np.empty(directions.shape[1])
-    features = np.empty(weights.shape[1])
-    for t in range(X.shape[0]):
-        fourier_features(directions, X[t], angles, features)
-        expand(weights, features, features.shape[0], scores[t])
+    angles = np.empty((TOGETHER, directions.shape[1]))
+    features = np.empty((TOGETHER, weights.shape[1]))
+    for begin in range(0, X.shape[0], TOGETHER):
+        some = X[begin : begin + TOGETHER]
+        fourier_features_of_some(directions, some, angles, features)
+        for e in range(some.shape[0]):
+            expand(weights, line(features, e), weights.shape[1], line(scores, begin + e))
     return scores
 
 
 @native
 def _learn(
+    t: int,
     X: Array,
     y: Array,
     scores: Array,
-    directions: Array,
     weights: Array,
     learned: int,
+    directions: Array,
     loss: NativeLoss,
     rate: NativeRate,
     lam: float,
-) -> int:
-    """Go through the events."""
-    angles = np.empty(directions.shape[1])
-    features = np.empty(weights.shape[1])
+) -> tuple[int, int]:
+    """Go through the events from t on; features do not depend on what is learned."""
+    angles = np.empty((TOGETHER, directions.shape[1]))
+    features = np.empty((TOGETHER, weights.shape[1]))
     change = np.empty(weights.shape[0])
-    for t in range(X.shape[0]):
-        fourier_features(directions, X[t], angles, features)
-        expand(weights, features, features.shape[0], scores[t])
-        if not math.isnan(y[t]):
-            learned += 1
-            eta = rate_at(rate, learned)
-            gradient_step(loss, scores[t], y[t], eta, lam, weights, features, change)
-    return learned
+    while t < X.shape[0]:
+        some = X[t : t + TOGETHER]
+        fourier_features_of_some(directions, some, angles, features)
+        for e in range(some.shape[0]):
+            own = line(features, e)
+            expand(weights, own, weights.shape[1], line(scores, t))
+            if not math.isnan(y[t]):
+                learned += 1
+                eta = rate_at(rate, learned)
+                gradient_step(loss, line(scores, t), y[t], eta, lam, weights, own, change)
+            t += 1
+    return t, learned

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, final
 from numpy.typing import ArrayLike
 
 from okl_flow.approximation.nystrom import check_rank, nystrom_projection
-from okl_flow.descent import feature_scores, learn_examples, learn_features
+from okl_flow.descent import NEVER, feature_scores, learn_examples, learn_features
 from okl_flow.kernels import Gaussian, Kernel, kernel_matrix
 from okl_flow.learner import (
     Learner,
@@ -61,6 +61,12 @@ class NOGD(Learner):
     `rank` largest eigenpairs of the landmarks' kernel matrix. The weights become those of the
     same function (at full rank; else of the part of it that the features can express), and
     descent goes on in the features, with the same schedule.
+
+    The landmarks stay for good: not for examples that travel.
+
+    Formula:
+        stage one: that of kogd; stage two: f(x) = w . phi(x), phi(x) = S^-1/2 V' k(x)
+        w <- (1 - eta lambda) w - eta l'(f(x_t), y_t) phi(x_t)
 
     Parameters:
         budget: examples kept, the landmarks (B). At least 1.
@@ -151,7 +157,7 @@ class NOGD(Learner):
                 self.loss.native,
                 rate,
                 self.regularization,
-                0,
+                NEVER,
             )
             return t
 

@@ -24,8 +24,9 @@ from okl_flow.approximation.oana import (
     move_landmark,
     rank_most,
 )
-from okl_flow.descent import TOGETHER, gradient_step, learn_examples
+from okl_flow.descent import gradient_step, learn_examples
 from okl_flow.kernels import (
+    TOGETHER,
     Gaussian,
     Kernel,
     NativeKernel,
@@ -45,7 +46,7 @@ from okl_flow.learner import (
 )
 from okl_flow.linalg import decompose
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, dot, native
+from okl_flow.native import Array, dot, inner, native
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.state import Axes, allocate
@@ -84,6 +85,15 @@ class NOLANA(Learner):
     landmark, that one moves as in the map `oana`, and the weights are fitted anew so that they
     keep what the function was at the landmarks, the moved one in its new place. An event
     without a label moves nothing.
+
+    An event that moves a landmark costs a hundred times one that moves none: `squared_distance`
+    keeps them rare. On a drifting stream set `landmark_memory` or `landmark_ttl`.
+
+    Formula:
+        f(x) = w . phi(x), phi(x) = S^-1/2 V' k(x)
+        w <- (1 - eta lambda) w - eta l'(f(x_t), y_t) phi(x_t)
+        if |x_t - c|^2 >= epsilon for the nearest landmark c, which is the mean of N events:
+        c <- c + (x_t - c) / (N + 1), and w = argmin sum_z (w . phi(z) - f(z))^2 + theta |w|^2
 
     Parameters:
         budget: landmarks (m). At least 1.
@@ -277,7 +287,7 @@ def _learn_features(
     return learned, rank, moves
 
 
-@native
+@inner
 def _evaluate(
     weights: Array, vectors: Array, roots: Array, rank: int, scaled: Array, out: Array
 ) -> None:
@@ -289,7 +299,7 @@ def _evaluate(
             out[c, i] = dot(vectors[i], scaled, rank)
 
 
-@native
+@inner
 def _fit(
     kept: Array,
     values: Array,

@@ -23,14 +23,15 @@ from okl_flow.descent import move
 from okl_flow.kernels import Gaussian, Kernel
 from okl_flow.learner import (
     Learner,
+    Loop,
     check_dim,
     checked_features,
     fitting_loss,
+    looped,
     shaped,
-    stepped,
 )
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, dot, exponential, native
+from okl_flow.native import Array, dot, exponential, inner, native
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.state import Axes, State, allocate
@@ -68,6 +69,14 @@ class RRF(Learner):
     step on the regularised loss moves the weights and, in proportion to `scale_rate`, log s,
     both at the score of the same event. Features that say nothing are faded out this way, and
     a bandwidth that was a bad guess is mended.
+
+    For features of which some matter and others are noise. On a stream that travels the widths
+    settle where they are worse than fixed ones: take `fogd` there.
+
+    Formula:
+        f(x) = w . phi(x), phi(x) = D^-1/2 (cos e_j . (s x), sin e_j . (s x)) for j = 1 ... D
+        w <- (1 - eta lambda) w - eta l'(f(x_t), y_t) phi(x_t)
+        log s <- log s - eta_s l'(f(x_t), y_t) df(x_t) / dlog s, with eta_s in the place of eta
 
     Parameters:
         feature_count: directions (D); half the number of features. At least 1.
@@ -117,39 +126,34 @@ class RRF(Learner):
     def score(self, state: RRFState, X: ArrayLike) -> Array:
         """Scores of the events, one per row of X."""
         features = checked_features(state, X)
-        scores = _scores(features, self._directions(state), state.weights, state.log_scales)
+        scores = _scores(features, self._directions(state.dim), state.weights, state.log_scales)
         return shaped(self.task, scores)
 
-    def step(self, state: RRFState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
-        rate = native_rate(self.schedule, self.learning_rate)
-        directions = self._directions(state)
-
-        def learn(_t: int, features: Array, labels: Array, scores: Array) -> int:
-            state.learned = _learn(
-                features,
-                labels,
-                scores,
-                directions,
-                state.weights,
-                state.log_scales,
-                state.learned,
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
+        return Loop(
+            _learn,
+            takes=("weights", "log_scales", "learned"),
+            rules=(
+                self._directions(dim),
                 self.loss.native,
-                rate,
+                native_rate(self.schedule, self.learning_rate),
                 self.scale_rate / self.learning_rate,
                 self.regularization,
                 self._first_log_scale(),
-            )
-            return len(features)
+            ),
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: RRFState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The bytes that the arrays of one state take."""
         return (self.task.outputs * 2 * self.feature_count + dim) * _FLOAT_BYTES
 
-    def _directions(self, state: RRFState) -> Array:
-        return fourier_directions(_UNIT_KERNEL, self.feature_count, state.dim, self.seed)
+    def _directions(self, dim: int) -> Array:
+        return fourier_directions(_UNIT_KERNEL, self.feature_count, dim, self.seed)
 
     def _first_log_scale(self) -> float:
         return -math.log(self.kernel.bandwidth)
@@ -171,26 +175,27 @@ def _scores(X: Array, directions: Array, weights: Array, log_scales: Array) -> A
 
 @native
 def _learn(
+    begin: int,
     X: Array,
     y: Array,
     scores: Array,
-    directions: Array,
     weights: Array,
     log_scales: Array,
     learned: int,
+    directions: Array,
     loss: NativeLoss,
     rate: NativeRate,
     scale_ratio: float,
     lam: float,
     first: float,
-) -> int:
-    """Go through the events."""
+) -> tuple[int, int]:
+    """Go through the events from one on."""
     scaled = np.empty(X.shape[1])
     angles = np.empty(directions.shape[1])
     features = np.empty(weights.shape[1])
     change = np.empty(weights.shape[0])
     pull = np.empty(directions.shape[1])
-    for t in range(X.shape[0]):
+    for t in range(begin, X.shape[0]):
         _rescale(log_scales, X[t], scaled)
         fourier_features(directions, scaled, angles, features)
         expand(weights, features, features.shape[0], scores[t])
@@ -205,17 +210,17 @@ def _learn(
                     moved = log_scales[j] + step
                     log_scales[j] = min(max(moved, first - _LOG_RANGE), first + _LOG_RANGE)
             move(weights, 1.0 - eta * lam, change, features)
-    return learned
+    return X.shape[0], learned
 
 
-@native
+@inner
 def _rescale(log_scales: Array, x: Array, scaled: Array) -> None:
     """Fill in scaled = s * x."""
     for j in range(x.shape[0]):
         scaled[j] = exponential(log_scales[j]) * x[j]
 
 
-@native
+@inner
 def _pull(weights: Array, change: Array, features: Array, pull: Array) -> None:
     """pull[i] = sum over c of change[c] times the slope of score c in angle i."""
     count = pull.shape[0]

@@ -3,7 +3,8 @@
 Paper: Zhang, Liao, "Incremental randomized sketching for online kernel learning", ICML 2019
 (SkeGD).
 Deviations: those of the map, IRS; schedules are added; an update comes where `update_every`
-divides the number of events learned before, the paper's t mod rho = 1 for every rho; the
+divides the number of events learned before, the paper's t mod rho = 1 for every rho, or, as the
+length of a stream of which rho is to be a share is not known, where that number has doubled; the
 paper's re-fit of the weights keeps the old score of one event only, and so forgets what was
 learned: by default the re-fit keeps the scores at the landmarks.
 """
@@ -73,9 +74,16 @@ class SkeGD(Learner):
     Stage one is `kogd`: every example with a loss is kept. The first labelled event that finds
     the budget full is scored by that function and not learned; the kept examples become the
     buffer of an `irs` map, and the function is carried over to its features. From then on, in
-    stage two, descent goes on in the features. Each `update_every`-th labelled event is taken
+    stage two, descent goes on in the features. Where an update is due, the labelled event is taken
     into the sketches once it is scored; the weights are fitted to the new map, and the step is
     made at the score that it gives.
+
+    An update costs about a millisecond. The landmarks stay: not for examples that travel.
+
+    Formula:
+        f(x) = w . phi(x), phi(x) = Q' k(x), Q Q' the matrix F of rank k for which k(x)' F k(z)
+        comes nearest to the kernel, as seen through the sketches S_p' K S_p and S_p' K S_m
+        w <- (1 - eta lambda) w - eta l'(f(x_t), y_t) phi(x_t)
 
     Parameters:
         budget: examples from which the first sketches are made (B). At least 1.
@@ -84,8 +92,9 @@ class SkeGD(Learner):
         rank: features at most (k), at most sketch_size and landmark_count; None for 0.4 of the
             budget.
         block_count: entries of S_p in each row (d), at most sketch_size. At least 1.
-        update_every: labelled events from one update to the next (rho). On steady streams more
-            of them did not lower the rate of mistakes. At least 1.
+        update_every: labelled events from one update to the next (rho); None for an update
+            after twice the budget, and each time that their number has doubled. On steady
+            streams more of them did not lower the rate of mistakes. At least 1.
         stored_rows: examples kept at most, at least budget and above landmark_count; None for
             twice the budget.
         kernel: similarity of two examples (K).
@@ -112,7 +121,7 @@ class SkeGD(Learner):
     landmark_count: int | None = whole(None, low=1, optional=True)
     rank: int | None = whole(None, low=1, optional=True)
     block_count: int = whole(4, low=1)
-    update_every: int = whole(200, low=1)
+    update_every: int | None = whole(None, low=1, optional=True)
     stored_rows: int | None = whole(None, low=1, optional=True)
     kernel: Kernel = part(Kernel, Gaussian())
     loss: Loss = part(Loss, None)
@@ -167,7 +176,7 @@ class SkeGD(Learner):
                     self.loss.native,
                     rate,
                     self.regularization,
-                    self.update_every,
+                    _next_update(self, state.learned),
                 )
                 if t < features.shape[0]:
                     _learn_and_update(self, state, features[t : t + 1], labels[t], scores[t])
@@ -181,6 +190,16 @@ class SkeGD(Learner):
         """The most bytes that the arrays of one state can take."""
         outputs = self.task.outputs
         return sketch_bytes_max(self, dim) + outputs * self.budget * _FLOAT_BYTES
+
+
+def _next_update(learner: SkeGD, learned: int) -> int:
+    """The number of labelled events before the update that is due next."""
+    if learner.update_every is not None:
+        return -(-learned // learner.update_every) * learner.update_every
+    due = 2 * learner.budget
+    while due < learned:
+        due *= 2
+    return due
 
 
 def _learn_examples(

@@ -32,9 +32,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.kernels import Gaussian, Kernel, squared_distances
-from okl_flow.learner import Learner, check_dim, checked_features, fitting_loss, shaped, stepped
+from okl_flow.learner import (
+    Learner,
+    Loop,
+    check_dim,
+    checked_features,
+    fitting_loss,
+    looped,
+    shaped,
+)
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, exponential, native, shrink_rows
+from okl_flow.native import Array, exponential, inner, native, shrink_rows
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
 from okl_flow.state import Axes, allocate
@@ -68,6 +76,10 @@ class OKLGD(Learner):
     Every example with a loss enters at minus the step times the slope, with the width that has
     been reached by then, and keeps it. The width takes a gradient step at every such event: down
     the loss as a function of the width of the example that came last.
+
+    Formula:
+        f(x) = sum_i a_i exp(-gamma_i |x_i - x|^2), a_t = -eta l'(f(x_t), y_t), gamma_t = gamma
+        log gamma <- log gamma - rho_t l'(f(x_t), y_t) df(x_t) / dlog gamma_n, n the newest example
 
     Parameters:
         budget: examples kept at most; None keeps all, without bound. At least 1.
@@ -130,33 +142,34 @@ class OKLGD(Learner):
             self.task, _score(features, state.rows, state.weights, state.gammas, state.size)
         )
 
-    def step(self, state: OKLGDState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         rate = native_rate(self.schedule, self.learning_rate)
         width = native_width(self)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.oldest, state.learned, state.gamma = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.gammas,
-                state.size,
-                state.oldest,
-                state.learned,
-                state.gamma,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "gammas",
+                "size",
+                "oldest",
+                "learned",
+                "gamma",
+            ),
+            rules=(
                 self.loss.native,
                 rate,
                 self.regularization,
                 width,
                 self.budget or -1,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: OKLGDState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take; None without a budget."""
@@ -208,7 +221,7 @@ def _learn(
     return t, size, oldest, learned, gamma
 
 
-@native
+@inner
 def _kernels(rows: Array, gammas: Array, size: int, x: Array, distances: Array, row: Array) -> None:
     """Fill in how far each example is from x, squared, and its own kernel of that."""
     squared_distances(rows, size, x, distances)
@@ -216,7 +229,7 @@ def _kernels(rows: Array, gammas: Array, size: int, x: Array, distances: Array, 
         row[i] = exponential(-gammas[i] * distances[i])
 
 
-@native
+@inner
 def _slope(weights: Array, pull: Array, row: Array, distances: Array, place: int) -> float:
     """The slope of the loss in one example's gamma; `pull` is minus the loss's in the scores."""
     term = row[place] * distances[place] if row[place] > 0.0 else 0.0

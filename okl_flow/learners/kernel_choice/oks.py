@@ -39,9 +39,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from okl_flow.kernels import Gaussian, gaussian_of, kernel_row
-from okl_flow.learner import Learner, check_dim, checked_features, fitting_loss, shaped, stepped
+from okl_flow.learner import (
+    Learner,
+    Loop,
+    check_dim,
+    checked_features,
+    fitting_loss,
+    looped,
+    shaped,
+)
 from okl_flow.losses import Loss, NativeLoss, loss_value
-from okl_flow.native import Array, exponential, native
+from okl_flow.native import Array, exponential, inner, native
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.rates import SCHEDULES, NativeRate, native_rate, rate_at
 from okl_flow.rng import WORDS, Words, draw_unit, seeded
@@ -81,6 +89,14 @@ class OKS(Learner):
     A kernel is drawn for each event, with a probability that falls with the losses that it has
     had; it predicts, and its function and its sum of losses alone learn from the label. What is
     learned is divided by the probability of the draw, as if all kernels had learned.
+
+    A narrow grid is worth more than a fine one. Scores jump from draw to draw.
+
+    Formula:
+        f(x) = sum_i a_i K_k(x_i, x) of the kernel k that was drawn, with probability
+        p_k = (1 - delta) exp(-s L_k) / sum_j exp(-s L_j) + delta / N, for N kernels, where
+        s = selection_rate sqrt(2 (1 - delta) ln N / (N t))
+        a_t = -eta l'(f(x_t), y_t) / p_k, L_k <- L_k + l(f(x_t), y_t) / p_k
 
     Parameters:
         budget: examples kept at most for each kernel; None keeps all, without bound. At least 1.
@@ -159,33 +175,35 @@ class OKS(Learner):
         )
         return shaped(self.task, scores)
 
-    def step(self, state: OKSState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         rate = native_rate(self.schedule, self.learning_rate)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.drawn, state.learned = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.stored,
-                state.losses,
-                state.words,
-                state.size,
-                state.drawn,
-                state.learned,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "stored",
+                "losses",
+                "words",
+                "size",
+                "drawn",
+                "learned",
+            ),
+            rules=(
                 self._gammas,
                 self.loss.native,
                 rate,
                 self._selection,
                 self.budget or -1,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+            seeds_words=False,
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: OKSState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take; None without a budget."""
@@ -252,13 +270,13 @@ def _learn(
     return t, size, drawn, learned
 
 
-@native
+@inner
 def _held(stored: Counts, kernel: int, budget: int) -> int:
     """How many of the examples that a kernel took in it still has."""
     return int(stored[kernel] if budget < 0 else min(stored[kernel], budget))
 
 
-@native
+@inner
 def _cost(loss: NativeLoss, scores: Array, y: float) -> float:
     """The loss of all outputs."""
     total = 0.0
@@ -278,7 +296,7 @@ def _charge(losses: Array, kernel: int, cost: float) -> None:
         losses[i] -= least
 
 
-@native
+@inner
 def _fill_chances(losses: Array, learned: int, selection: NativeSelection, chances: Array) -> None:
     """The probability of each kernel at the next label, its losses above the least in `losses`."""
     smoothing, first = selection
@@ -293,7 +311,7 @@ def _fill_chances(losses: Array, learned: int, selection: NativeSelection, chanc
         chances[i] = share * chances[i] + least
 
 
-@native
+@inner
 def _draw_place(chances: Array, words: Words) -> int:
     """A place drawn with these probabilities."""
     rest = draw_unit(words)

@@ -42,14 +42,33 @@ from typing import Annotated, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from okl_flow.kernels import Gaussian, Kernel, gaussian_of, squared_distances
-from okl_flow.learner import Learner, check_dim, fitting_loss, stepped
+from okl_flow.kernels import (
+    Gaussian,
+    Kernel,
+    gaussian_of,
+    squared_distance,
+    squared_distances,
+)
+from okl_flow.lanes import LANES, line
+from okl_flow.learner import Learner, Loop, check_dim, fitting_loss, looped
 from okl_flow.losses import Loss, NativeLoss
-from okl_flow.native import Array, dot, exponential, exponentials, native, shrink_rows
+from okl_flow.native import (
+    Array,
+    dot,
+    exponential,
+    exponentials_of,
+    first_up_to,
+    inner,
+    largest,
+    least,
+    native,
+    padded,
+    shrink_rows,
+)
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.projection import project, projection_space
 from okl_flow.rates import SCHEDULES, NativeRate, check_shrinkage, native_rate, rate_at
-from okl_flow.rng import WORDS, Words, draw_unit, seeded
+from okl_flow.rng import WORDS, Words, draw_by_weight, seeded, sum_stretches
 from okl_flow.state import Axes, allocate
 from okl_flow.support import (
     Expansion,
@@ -91,6 +110,14 @@ class OKSSIL(Learner):
     are drawn, those near the new one more often. If they express it badly, it takes the place
     of the row of least weight; else its step is shared out among them. Each time the kept
     examples change, the width of the kernel takes a gradient step too, for all of them.
+
+    Begin with a width that is rather too narrow than too wide. `state.bandwidth` is where it
+    has come to.
+
+    Formula:
+        f(x) = sum_i a_i exp(-gamma |x_i - x|^2), a_t = -eta l'(f(x_t), y_t); shared out among drawn
+        rows instead where these express x_t
+        log gamma <- log gamma - rho / t l'(f(x_t), y_t) df(x_t) / dlog gamma
 
     Parameters:
         budget: examples kept at most (B). At least 1.
@@ -155,23 +182,21 @@ class OKSSIL(Learner):
         """Scores of the events, one per row of X."""
         return expansion_score(self, state, X, gaussian_of(state.gamma))
 
-    def step(self, state: OKSSILState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         rate = native_rate(self.schedule, self.learning_rate)
         width = native_width(self)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.learned, state.gamma = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.weights,
-                state.size,
-                state.learned,
-                state.gamma,
-                state.words,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "weights",
+                "size",
+                "learned",
+                "gamma",
+                "words",
+            ),
+            rules=(
                 self.loss.native,
                 rate,
                 self.regularization,
@@ -179,10 +204,13 @@ class OKSSIL(Learner):
                 self.dependency,
                 projection_space(min(self.sample_size, self.budget)),
                 self.budget,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: OKSSILState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take."""
@@ -210,29 +238,28 @@ def _learn(
     budget: int,
 ) -> tuple[int, int, int, float]:
     """Go through the events from t on; stop early where the arrays need more room."""
-    distances, row = np.empty(rows.shape[1]), np.empty(rows.shape[1])
-    left, ones = np.empty(rows.shape[1]), np.ones(rows.shape[1])
+    room, ones = np.zeros((3, padded(rows.shape[1]))), np.ones(rows.shape[1])
+    ends = np.empty(padded(room.shape[1] // LANES))
+    distances, row, left = room[0], room[1], room[2]
     pull, weight = np.empty(weights.shape[0]), np.empty(weights.shape[0])
     drawn = np.empty(space.shape[1], dtype=np.int64)
     similar, alpha = np.empty(space.shape[1]), np.empty(space.shape[1])
     while t < X.shape[0]:
         if size == rows.shape[1] and size != budget:
             break
-        squared_distances(rows, size, X[t], distances)
-        for i in range(size):
-            row[i] = distances[i]
-        exponentials(-gamma, row, size)
-        expand(weights, row, size, scores[t])
+        squared_distances(rows, size, line(X, t), distances)
+        exponentials_of(-gamma, distances, size, row)
+        expand(weights, row, size, line(scores, t))
         if not math.isnan(y[t]):
             learned += 1
             eta = rate_at(rate, learned)
             shrink_rows(weights, 1.0 - eta * lam, size)
-            if descend(loss, scores[t], y[t], 1.0, pull):
+            if descend(loss, line(scores, t), y[t], 1.0, pull):
                 for c in range(weights.shape[0]):
                     weight[c] = eta * pull[c]
                 place = size
                 if size == budget:
-                    count = _draw_rows(row, size, ones, words, left, drawn)
+                    count = _draw_rows(row, size, ones, words, left, ends, drawn)
                     rest = _distance(rows, row, gamma, drawn, count, similar, alpha, space)
                     if rest > max(nu, _DISTANCE_SMALLEST):
                         place = _lightest(weights, size, left)
@@ -243,36 +270,54 @@ def _learn(
                     if place < size:
                         distances[place] = 0.0  # of x with itself, from now on
                     slope = _slope(weights, pull, row, distances, size, left)
-                    put(rows, weights, place, X[t], weight)
+                    put(rows, weights, place, line(X, t), weight)
                     size = max(size, place + 1)
                     gamma = moved(gamma, slope, width, learned)
         t += 1
     return t, size, learned, gamma
 
 
-@native
+@inner
 def _draw_rows(
-    row: Array, size: int, ones: Array, words: Words, left: Array, drawn: NDArray[np.int64]
+    row: Array,
+    size: int,
+    ones: Array,
+    words: Words,
+    left: Array,
+    ends: Array,
+    drawn: NDArray[np.int64],
 ) -> int:
-    """Draw places without replacement, in proportion to the kernel. Returns how many there were."""
-    for i in range(size):
-        left[i] = row[i]
+    """Draw places without replacement, in proportion to the kernel. Returns how many there were.
+
+    A place that was drawn before is drawn anew among the others. That gives each of these the same
+    chance as if all draws were among them, and most draws need not wait for the one before.
+    """
+    weights, slack = row, sum_stretches(row, ends)
     for count in range(len(drawn)):
-        mass = dot(left, ones, size)
-        if mass <= 0.0:
+        place = draw_by_weight(words, weights, size, ones, ends, slack)
+        if _is_among(drawn, count, place):
+            for i in range(left.shape[0]):
+                left[i] = row[i]
+            for earlier in range(count):
+                left[drawn[earlier]] = 0.0
+            weights, slack = left, sum_stretches(left, ends)
+            place = draw_by_weight(words, weights, size, ones, ends, slack)
+        if place < 0:
             return count
-        rest = draw_unit(words) * mass
-        for i in range(size):
-            if left[i] > 0.0:
-                drawn[count] = i
-                rest -= left[i]
-                if rest < 0.0:
-                    break
-        left[drawn[count]] = 0.0
+        drawn[count] = place
     return len(drawn)
 
 
-@native
+@inner
+def _is_among(drawn: NDArray[np.int64], count: int, place: int) -> bool:
+    """Whether a place is one of the first that were drawn."""
+    found = False
+    for earlier in range(count):
+        found |= drawn[earlier] == place
+    return found
+
+
+@inner
 def _distance(
     rows: Array,
     row: Array,
@@ -288,17 +333,14 @@ def _distance(
     for a in range(count):
         gram[a, a] = 1.0
         for b in range(a):
-            total = 0.0
-            for j in range(rows.shape[0]):
-                away = rows[j, drawn[a]] - rows[j, drawn[b]]
-                total += away * away
-            gram[a, b] = gram[b, a] = exponential(-gamma * total)
+            away = squared_distance(rows, drawn[a], drawn[b])
+            gram[a, b] = gram[b, a] = exponential(-gamma * away)
     for a in range(count):
         similar[a] = row[drawn[a]]
     return 1.0 - float(project(gram, count, similar, alpha, space))
 
 
-@native
+@inner
 def _lightest(weights: Array, size: int, norms: Array) -> int:
     """The place whose weights have the least norm over the outputs."""
     for i in range(size):
@@ -306,18 +348,11 @@ def _lightest(weights: Array, size: int, norms: Array) -> int:
     for c in range(weights.shape[0]):
         for i in range(size):
             norms[i] += weights[c, i] * weights[c, i]
-    least = largest = norms[0]
-    for i in range(1, size):
-        least = min(least, norms[i])
-        largest = max(largest, norms[i])
-    limit = math.sqrt(least) + _SAME * math.sqrt(largest)
-    place = 0
-    while norms[place] > limit * limit:
-        place += 1
-    return place
+    limit = math.sqrt(least(norms, size)) + _SAME * math.sqrt(largest(norms, size))
+    return first_up_to(norms, size, limit * limit)
 
 
-@native
+@inner
 def _share_out(
     weights: Array, weight: Array, alpha: Array, drawn: NDArray[np.int64], count: int
 ) -> None:
@@ -327,7 +362,7 @@ def _share_out(
             weights[c, drawn[a]] += weight[c] * alpha[a]
 
 
-@native
+@inner
 def _slope(
     weights: Array, pull: Array, row: Array, distances: Array, size: int, terms: Array
 ) -> float:

@@ -64,6 +64,10 @@ class ProjKA(Learner):
     The first labelled events are learned under the width that is given. They decide which width
     is most like the labels; under that one they are learned once more, and all that follows.
 
+    Formula:
+        bandwidth = argmax_b sum_ij y_i y_j K_b(x_i, x_j) / (n |K_b|), over the first n labels and
+        the grid of widths; then as the projectron
+
     Parameters:
         budget: examples kept at most (B). At least 1.
         kernel: gaussian or laplacian, with the bandwidth of the first events.

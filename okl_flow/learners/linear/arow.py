@@ -19,9 +19,9 @@ from typing import Annotated, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from okl_flow.curvature import curvature_entries, fade, padded, refresh, spread_along, take_in
+from okl_flow.curvature import curvature_entries, fade, refresh, spread_along, take_in
 from okl_flow.learner import Learner, check_dim, checked_features, shaped, stepped
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner, native, padded
 from okl_flow.parameters import check, choice, part, real
 from okl_flow.state import Axes, State, allocate
 from okl_flow.support import expand
@@ -49,10 +49,16 @@ class AROWState(State):
 class AROW(Learner):
     """Adaptive regularization of weights (AROW): long steps in what has rarely been seen.
 
-    The score is w . x. The weights have a covariance S, which is I at first. An event with
-    y w . x < 1, in regression every event, moves w by (y - w . x) S x / (r + x'S x), and takes
-    S x x'S / (r + x'S x) away from S. Steps get shorter for ever, as is right for a concept that
-    stays; with forgetting they do not, and a concept that drifts is followed.
+    The weights have a covariance S, from which each event takes what it has told. Steps get
+    shorter for ever, as is right for a concept that stays; with forgetting they do not, and a
+    concept that drifts is followed.
+
+    The linear learner to compare with: if a kernel does not beat it, do without the kernel.
+
+    Formula:
+        f(x) = w . x; S is I at first
+        if y_t f(x_t) < 1, in regression always: w <- w + (y_t - f(x_t)) S x / (r + x' S x),
+        S <- S - S x x' S / (r + x' S x), x = x_t
 
     Parameters:
         covariance: full; or diagonal, which keeps a variance per weight only.
@@ -191,7 +197,7 @@ def _learn(
     return learned
 
 
-@native
+@inner
 def _take_in_alone(variances: Array, x: Array, size: int, r: float, gain: Array) -> float:
     """`take_in` of a diagonal S, of which only the diagonal is kept."""
     for j in range(size):
@@ -203,7 +209,7 @@ def _take_in_alone(variances: Array, x: Array, size: int, r: float, gain: Array)
     return float(total)
 
 
-@native
+@inner
 def _fade_alone(variances: Array, weights: Array, keep: float) -> None:
     """`fade` of a diagonal S, in which the whole of I has its turn."""
     for j in range(weights.shape[0]):

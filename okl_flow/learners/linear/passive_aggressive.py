@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from okl_flow.learner import Learner, check_dim, checked_features, shaped, stepped
+from okl_flow.learner import Learner, Loop, check_dim, checked_features, looped, shaped
 from okl_flow.losses import EpsilonInsensitive, Hinge, Loss, NativeLoss, loss_slope, loss_value
 from okl_flow.native import Array, add_scaled, dot, native
 from okl_flow.parameters import check, choice, part, real
@@ -38,9 +38,12 @@ class PassiveAggressiveState(State):
 class PassiveAggressive(Learner):
     """Passive-aggressive: does nothing without a loss, and else just enough to have none.
 
-    The score is w . x, without a constant: add a feature that is always 1 for one. A loss l is
-    met by a step of tau along x, with tau = l / |x|^2 under "pa", no more than C of that under
-    "pa1", and l / (|x|^2 + 1 / (2 C)) under "pa2". The baseline of the kernel learners.
+    The score has no constant: add a feature that is always 1 for one. The baseline of the kernel
+    learners.
+
+    Formula:
+        f(x) = w . x, l_t its loss; w <- w + tau y_t x_t, in regression sign(y_t - f(x_t)) for y_t
+        tau = l_t / |x_t|^2 (pa), min(C, l_t / |x_t|^2) (pa1), l_t / (|x_t|^2 + 1 / (2 C)) (pa2)
 
     Parameters:
         variant: how steps are held back: pa1, pa2, or pa for not at all.
@@ -80,17 +83,16 @@ class PassiveAggressive(Learner):
         _score(features, scores, state.weights)
         return shaped(self.task, scores)
 
-    def step(self, state: PassiveAggressiveState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         C = self.aggressiveness or math.inf
         longest = C if self.variant == "pa1" else math.inf
         slack = 0.5 / C if self.variant == "pa2" else 0.0
+        return Loop(_learn, takes=("weights",), rules=(self.loss.native, longest, slack))
 
-        def learn(_t: int, features: Array, labels: Array, scores: Array) -> int:
-            _learn(features, labels, scores, state.weights, self.loss.native, longest, slack)
-            return len(features)
-
-        return stepped(self, state, X, y, learn)
+    def step(self, state: PassiveAggressiveState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int:
         """The bytes that the arrays of one state take."""
@@ -106,6 +108,7 @@ def _score(X: Array, scores: Array, weights: Array) -> None:
 
 @native
 def _learn(
+    begin: int,
     X: Array,
     y: Array,
     scores: Array,
@@ -113,10 +116,10 @@ def _learn(
     loss: NativeLoss,
     longest: float,
     slack: float,
-) -> None:
-    """Go through the events: tau = min(longest, l / (|x|^2 + slack))."""
+) -> tuple[int]:
+    """Go through the events from one on: tau = min(longest, l / (|x|^2 + slack))."""
     dim = X.shape[1]
-    for t in range(X.shape[0]):
+    for t in range(begin, X.shape[0]):
         expand(weights, X[t], dim, scores[t])
         if math.isnan(y[t]):
             continue
@@ -130,6 +133,7 @@ def _learn(
                 if math.isfinite(tau):
                     slope = loss_slope(loss, scores[t, c], goal)
                     add_scaled(-tau * slope, X[t], weights[c], dim)
+    return (X.shape[0],)
 
 
 def _own_aggressiveness(learner: PassiveAggressive) -> float | None:

@@ -21,11 +21,12 @@ from numpy.typing import ArrayLike
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
 from okl_flow.learner import (
     Learner,
+    Loop,
     check_dim,
     checked_features,
+    looped,
     refuse_task,
     shaped,
-    stepped,
 )
 from okl_flow.losses import Loss, NativeLoss, loss_slope
 from okl_flow.native import Array, add_scaled, dot, native
@@ -75,6 +76,14 @@ class KONS(Learner):
     which is regularization * I plus eta_t slope^2 phi phi' for each event: in directions seen
     often steps are short, in new ones long. Events that the function suits, without slope and
     within the clip, leave no trace.
+
+    Without a budget it has the most of few events, at the price of memory that grows with their
+    square. With one it forgets, which is right for a concept that drifts all the time.
+
+    Formula:
+        f(x) = u . phi(x), K(x, z) = phi(x) . phi(z); A_0 = alpha I, g = l'(f(x_t), y_t)
+        A_t = A_t-1 + eta_t g^2 phi phi', u <- Pi(u - g A_t^-1 phi), phi = phi(x_t)
+        Pi: the nearest in the norm of A_t with |u . phi| <= C at the next event
 
     Parameters:
         budget: examples kept at most; None keeps all, without bound, as the paper does. At
@@ -132,34 +141,35 @@ class KONS(Learner):
         )
         return shaped(self.task, scores)
 
-    def step(self, state: KONSState, X: ArrayLike, y: ArrayLike) -> Array:
-        """Score each event, then learn from its label."""
+    def loop(self, dim: int) -> Loop:
+        """The native loop, and what it takes."""
         rate = newton_rate(self)
-
-        def learn(t: int, features: Array, labels: Array, scores: Array) -> int:
-            t, state.size, state.oldest, state.learned = _learn(
-                t,
-                features,
-                labels,
-                scores,
-                state.rows,
-                state.scales,
-                state.weights,
-                state.solution,
-                state.factor,
-                state.size,
-                state.oldest,
-                state.learned,
+        return Loop(
+            _learn,
+            takes=(
+                "rows",
+                "scales",
+                "weights",
+                "solution",
+                "factor",
+                "size",
+                "oldest",
+                "learned",
+            ),
+            rules=(
                 self.kernel.native,
                 self.loss.native,
                 rate,
                 self.clip,
                 self.regularization,
                 self.budget or -1,
-            )
-            return t
+            ),
+            most={"size": self.budget},
+        )
 
-        return stepped(self, state, X, y, learn)
+    def step(self, state: KONSState, X: ArrayLike, y: ArrayLike) -> Array:
+        """Score each event, then learn from its label."""
+        return looped(self, state, X, y)
 
     def state_bytes_max(self, dim: int) -> int | None:
         """The most bytes that the arrays of one state can take; None without a budget."""

@@ -26,7 +26,6 @@ from okl_flow.curvature import (
     curvature_entries,
     drop_last_feature,
     fade,
-    padded,
     refresh,
     spread_along,
     take_in,
@@ -36,7 +35,7 @@ from okl_flow.curvature import (
 from okl_flow.factor import grow_factor, is_new, solve_lower
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
 from okl_flow.learner import Learner, check_dim, checked_features, shaped, stepped
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner, native, padded
 from okl_flow.parameters import check, choice, part, real, whole
 from okl_flow.state import Axes, allocate
 from okl_flow.support import Expansion, expand, expansion_bytes_max, put
@@ -68,6 +67,14 @@ class KRLSALD(Learner):
     function is then the one with the least sum of squared errors over all events, each seen as
     the kept examples express it. There is no step size. In classification the labels -1 and +1
     are what is regressed on.
+
+    There is no step size to find. For a concept that drifts set `forgetting` below 1; where the
+    examples travel `replacement="oldest"` too.
+
+    Formula:
+        f(x) = w . z(x), z(x) = L^-1 k(x), LL' the kernel matrix of the kept examples
+        w = argmin sum_t (w . z(x_t) - y_t)^2 + alpha |w|^2
+        x_t is kept if K(x_t, x_t) - |z(x_t)|^2 > nu
 
     Parameters:
         budget: examples kept at most. At least 1.
@@ -212,7 +219,7 @@ def _learn(
     return t, size, learned
 
 
-@native
+@inner
 def _drop_oldest(
     rows: Array,
     factor: Array,

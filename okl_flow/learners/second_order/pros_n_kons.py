@@ -22,14 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from okl_flow.approximation.kors import sampled_by_row
-from okl_flow.curvature import (
-    column_begin,
-    curvature_entries,
-    padded,
-    spread_along,
-    take_in,
-    widened,
-)
+from okl_flow.curvature import column_begin, curvature_entries, spread_along, take_in, widened
 from okl_flow.factor import is_new
 from okl_flow.kernels import Gaussian, Kernel, NativeKernel, kernel_at, kernel_row
 from okl_flow.learner import (
@@ -41,7 +34,7 @@ from okl_flow.learner import (
     stepped,
 )
 from okl_flow.losses import Loss, NativeLoss, loss_slope
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner, native, padded
 from okl_flow.newton import (
     clip_to,
     fitting_newton_loss,
@@ -127,6 +120,14 @@ class PROSNKONS(Learner):
     score (see `KORS`): near 1 if it is like none there, near 0 if the others make up for it. A
     score is w . phi(x), with phi the Nyström features of the dictionary, cut to the range from
     -clip to clip. A step divides the slope by the curvature A of all features, as with `kons`.
+
+    A full dictionary stays, and curvature only grows: neither for examples that travel nor for a
+    concept that keeps turning.
+
+    Formula:
+        f(x) = w . phi(x), phi(x) = K_DD^-1/2 k_D(x) for the dictionary D; A_0 = alpha I
+        A <- A + eta_t g^2 phi phi', w <- Pi(w - g A^-1 phi), g and Pi as with kons
+        x_t enters D with probability min(beta tau_t, 1), tau_t its estimated leverage score
 
     Parameters:
         budget: examples in the dictionary at most; None sets no bound, as in the paper: it then
@@ -237,7 +238,7 @@ def _room_for(room: int) -> _Space:
     return _Space(np.zeros(length), np.zeros(length), np.empty(length), np.empty(length))
 
 
-@native
+@inner
 def _value(held: _Arrays, size: int, rules: _Rules, x: Array, space: _Space) -> float:
     """The value of the function at x, with its kernel row and its features left in space."""
     kernel_row(rules.kernel, held.rows, size, x, space.row)
@@ -283,7 +284,7 @@ def _learn(
     return t, size, learned
 
 
-@native
+@inner
 def _grows(held: _Arrays, size: int, rules: _Rules, x: Array, space: _Space) -> bool:
     """Flip the coin of KORS; if x enters, give it its feature, and w and A one more weight.
 
@@ -311,7 +312,7 @@ def _grows(held: _Arrays, size: int, rules: _Rules, x: Array, space: _Space) -> 
     return True
 
 
-@native
+@inner
 def _newton_step(
     held: _Arrays,
     size: int,

@@ -30,7 +30,7 @@ from okl_flow.learner import (
     stepped,
 )
 from okl_flow.losses import Loss, NativeLoss, loss_slope
-from okl_flow.native import Array, add_scaled, dot, native
+from okl_flow.native import Array, add_scaled, dot, inner, native
 from okl_flow.newton import (
     append_line,
     clip_to,
@@ -128,9 +128,9 @@ class _Space(NamedTuple):
 class SketchedKONS(Learner):
     """Sketched kernel online Newton step: `kons` with the curvature of some examples only.
 
-    An example with a step gets curvature with the probability oversampling times its estimated
-    leverage score (see `KORS`), at least probability_min: as it is needed to know where steps
-    must be short. The others only add to the function, -slope / regularization in weight.
+    Formula:
+        f, g, u as with kons; A_t = A_t-1 + z_t eta_t g^2 phi phi', z_t = 1 with probability
+        max(min(beta tau_t, 1), gamma), else 0; tau_t is the leverage score that `KORS` estimates
 
     Parameters:
         budget: examples without curvature kept at most; None keeps all, without bound, as the
@@ -264,7 +264,7 @@ def _room_for(held: _Arrays) -> _Space:
     )
 
 
-@native
+@inner
 def _value(held: _Arrays, curved: int, size: int, rules: _Rules, x: Array, space: _Space) -> float:
     """The value of the function at x, with its kernel to curved examples and z left in space."""
     value = value_at(
@@ -326,7 +326,7 @@ def _learn(
     return t, curved, size, oldest, dictionary, learned
 
 
-@native
+@inner
 def _is_short_of_room(
     held: _Arrays, curved: int, size: int, dictionary: int, rules: _Rules
 ) -> bool:
@@ -339,7 +339,7 @@ def _is_short_of_room(
     )
 
 
-@native
+@inner
 def _is_chosen(
     held: _Arrays, dictionary: int, rules: _Rules, x: Array, scale: float, space: _Space
 ) -> tuple[bool, int]:
@@ -376,7 +376,7 @@ def _bend(
         grow_factor(held.gram, curved, space.z, left)
 
 
-@native
+@inner
 def _project(held: _Arrays, curved: int, place: int, rules: _Rules, space: _Space) -> None:
     """Move the weight of an example without curvature onto those with, as far as they span it.
 

@@ -195,6 +195,25 @@ def test_updates_come_every_so_many_labelled_events():
     assert state.size > 25
 
 
+def test_updates_come_each_time_that_the_labelled_events_have_doubled():
+    X, y = rings(400, dim=3, seed=5)
+    y = y.astype(float)
+    y[::3] = np.nan
+    learner = SkeGD(budget=12)
+    state, count = stage_two(learner, X, y)
+    due = [number for number in (24, 48, 96, 192) if number >= state.learned]
+    found = []
+    for x, label in zip(X[count:], y[count:], strict=True):
+        size, learned = state.size, state.learned
+        learner.step(state, x[None], [label])
+        if state.size > size:
+            found.append(learned)
+    assert found == due and len(due) >= 3
+    whole = learner.init(X.shape[1])
+    learner.step(whole, X, y)
+    assert snapshot.dumps(learner, whole) == snapshot.dumps(learner, state)
+
+
 def test_unlabelled_events_change_nothing_in_stage_two():
     X, y = rings(200, dim=3, seed=5)
     learner = SkeGD(budget=12, update_every=1)

@@ -60,14 +60,24 @@ class Plain:
             self.examples[place], self.weights[place] = x, weight
         self.turn(x, slopes)
 
-    def drawn(self, left):
-        """Rows one after the other, each in proportion to what is left."""
-        drawn = []
+    def drawn(self, row):
+        """Rows one after the other; among the others anew, where one comes again."""
+        drawn, left = [], row.copy()
         while len(drawn) < self.learner.sample_size and left.any():
-            sums = np.cumsum(left)
-            drawn.append(int(np.argmax(sums > self.generator.unit() * sums[-1])))
-            left[drawn[-1]] = 0.0
+            place = self.draw(left)
+            if place in drawn:
+                left[:] = row
+                left[drawn] = 0.0
+                if not left.any():
+                    break
+                place = self.draw(left)
+            drawn.append(place)
         return drawn
+
+    def draw(self, left):
+        """A row, in proportion to what is left."""
+        sums = np.cumsum(left)
+        return int(np.argmax(sums > self.generator.unit() * sums[-1]))
 
     def turn(self, x, slopes):
         """A step of the kernel, with weights and rows as they are now."""

@@ -233,7 +233,8 @@ def test_a_projection_leaves_the_function_as_it_was_at_the_curved_examples():
     roomy = SketchedKONS(dictionary_size=12, budget=6, clip=1e6, curvature=0.1)
     copy = snapshot.loads(snapshot.dumps(learner, state))[1]
     order = (copy.oldest + np.arange(5)) % 5
-    copy.rows, copy.weights, copy.oldest = copy.rows[:, order], copy.weights[order], 0
+    copy.rows, copy.weights = np.ascontiguousarray(copy.rows[:, order]), copy.weights[order]
+    copy.oldest = 0
     learner.step(state, X[300:301], y[300:301])
     roomy.step(copy, X[300:301], y[300:301])
     assert (state.size, copy.size) == (5, 6)
