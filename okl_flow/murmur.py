@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from okl_flow.native import native
 
-__all__ = ["partition_of", "partitions_of", "seed_of"]
+__all__ = ["partition_of", "partitions_of", "seeds_of"]
 
 _SEED = 0x9747B28C
 _FACTOR = 0x5BD1E995
@@ -30,9 +30,10 @@ def partitions_of(keys: Sequence[str], partitions: int) -> NDArray[np.int64]:
     return (_hashes(keys) & _POSITIVE) % partitions
 
 
-def seed_of(key: str) -> int:
-    """The seed of a key's own random numbers, the same for ever."""
-    return int(_hashes([key])[0])
+def seeds_of(keys: Sequence[str]) -> list[int]:
+    """The seeds of the keys' own random numbers, the same for ever."""
+    seeds: list[int] = _hashes(keys).tolist()
+    return seeds
 
 
 def _hashes(keys: Sequence[str]) -> NDArray[np.int64]:

@@ -14,11 +14,11 @@ Numbers and arrays lie as the processor has them; the layout names the order of 
 import json
 import pickle
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from math import prod
 from operator import attrgetter, itemgetter
-from typing import Any, Protocol, get_type_hints
+from typing import Any, NamedTuple, Protocol, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from okl_flow.learner import Learner
 from okl_flow.state import ObjectState, State, array_axes, inner_states, used
 
-__all__ = ["Packer", "PackingError", "packer_of"]
+__all__ = ["Bytes", "Packer", "PackingError", "Pieces", "packer_of"]
+
+Bytes = NDArray[np.uint8]
 
 _FORMAT = 1
 _NARROW, _WIDE, _WORDS = range(3)  # whole numbers of 32 bits, of 64, and of any size
@@ -36,6 +38,25 @@ _LETTERS = {int: "q", float: "d"}
 
 class PackingError(ValueError):
     """Bytes that are no packed state of the learner, and why."""
+
+
+class Pieces(NamedTuple):
+    """Packed states, or other pieces of bytes, one behind the other."""
+
+    content: Bytes
+    ends: NDArray[np.int64]  # of the pieces, behind a 0
+
+    @classmethod
+    def of(cls, pieces: Sequence[bytes]) -> "Pieces":
+        """The pieces of a list."""
+        ends = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum([len(piece) for piece in pieces], out=ends[1:])
+        return cls(np.frombuffer(bytearray().join(pieces), np.uint8), ends)
+
+    def list(self) -> "list[bytes]":
+        """Each piece as bytes of its own."""
+        content, ends = self.content.tobytes(), self.ends.tolist()
+        return [content[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
 
 
 class Packer:
@@ -61,6 +82,11 @@ class Packer:
     def layout(self) -> list[Any]:
         """The numbers and arrays that are packed, in their order and with their types."""
         return [_FORMAT, *self._plan.layout()]
+
+    @property
+    def lengths(self) -> list[str]:
+        """The axes whose length is packed, as no number tells it."""
+        return list(self._plan._lengths) if isinstance(self._plan, _Fields) else []
 
     def pack(self, state: Any) -> bytes:
         """A state as bytes."""

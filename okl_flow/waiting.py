@@ -35,6 +35,7 @@ class Waiting:
 
     features: Array
     time: int | None
+    cause: Cause
     seen: int = 0  # events that the model had seen before it
     score: float | list[float] = 0.0  # that it got when it came, of one learner after the other
     champion: int = 0  # whose score was reported
@@ -125,11 +126,19 @@ class WaitingRoom:
     def pack(self) -> bytes:
         """The room as bytes."""
         events = [
-            (id, one.features.tobytes(), one.time, one.seen, one.score, one.champion)
+            (
+                id,
+                one.features.tobytes(),
+                one.time,
+                msgspec.structs.astuple(one.cause),
+                one.seen,
+                one.score,
+                one.champion,
+            )
             for id, one in self.events.items()
         ]
         labels = [
-            (one.id, one.label, one.time, one.cause.topic, one.cause.partition, one.cause.offset)
+            (one.id, one.label, one.time, msgspec.structs.astuple(one.cause))
             for one in self.labels.values()
         ]
         return msgspec.msgpack.encode((events, labels, list(self.past.items())))
@@ -139,8 +148,11 @@ class WaitingRoom:
         """The room of a key that was packed."""
         events, labels, past = msgspec.msgpack.decode(packed)
         return cls(
-            {id: Waiting(np.frombuffer(features), *of_it) for id, features, *of_it in events},
-            {id: Label(key, id, label, Cause(*cause), time) for id, label, time, *cause in labels},
+            {
+                id: Waiting(np.frombuffer(features), time, Cause(*cause), *scored)
+                for id, features, time, cause, *scored in events
+            },
+            {id: Label(key, id, label, Cause(*cause), time) for id, label, time, cause in labels},
             dict(past),
         )
 

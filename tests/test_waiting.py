@@ -17,7 +17,7 @@ def label(id, value=1.0, *, time=None, offset=7):
 
 
 def waiting(time=None):
-    return Waiting(np.arange(2.0), time, 3, [0.25])
+    return Waiting(np.arange(2.0), time, Cause("t", 0, 5), 3, [0.25])
 
 
 def test_a_label_finds_its_event_once():
