@@ -10,10 +10,8 @@ fields: its name in lower case.
 """
 
 from enum import StrEnum
-from typing import Any
 
 import msgspec
-import numpy as np
 
 from okl_flow.native import Array
 
@@ -53,11 +51,6 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     time: int | None = None  # milliseconds since 1970
     label: float | None = None  # -1 or +1, a class from 0, or a number, as the task has it
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """The features as bytes: on the way to another process they cost the most."""
-        features = self.features.tobytes()
-        return _event, (self.key, features, self.cause, self.id, self.time, self.label)
-
 
 class Label(msgspec.Struct, frozen=True, gc=False):
     """The label of an event of the same key and id, which came before or is to come."""
@@ -80,8 +73,9 @@ class Forget(msgspec.Struct, frozen=True, gc=False):
 class Prediction(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag=str.lower):
     """The score of an event, made before its label was learned.
 
-    An event whose label comes later makes two: one of its own, without a label, and one whose
-    cause is the label, with the score that the event got when it came.
+    An event whose label is a record of its own makes two: one without a label, and one whose
+    cause is the label, with the score that the event got when it came. So do a label that comes
+    before its event, and one that comes after it.
     """
 
     key: str
@@ -96,6 +90,7 @@ class Prediction(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag=st
     label: float | None = None
     loss: float | None = None  # that the learner is measured by; None without a label
     ordinal: int = 0
+    event: Cause | None = None  # where the event came from, if the cause is its label
 
 
 class Report(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
@@ -157,9 +152,3 @@ class Reject(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
 
 Incoming = Event | Label | Forget
 Outgoing = Prediction | Report | Alarm | Reject
-
-
-def _event(
-    key: str, features: bytes, cause: Cause, id: str | None, time: int | None, label: float | None
-) -> Event:
-    return Event(key, np.frombuffer(features), cause, id, time, label)

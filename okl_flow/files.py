@@ -28,7 +28,7 @@ from okl_flow.native import Array
 from okl_flow.parameters import nearest
 from okl_flow.rescaling import Moments
 
-__all__ = ["FORMATS", "DataError", "Source", "Summary", "format_of", "open_source"]
+__all__ = ["FORMATS", "DataError", "Source", "Summary", "format_of", "open_source", "opened"]
 
 FORMATS = ("libsvm", "csv", "jsonl")
 
@@ -148,7 +148,7 @@ class Source:
             raise ValueError(f"a batch must have at least 1 event, not {size}")
         parser = self._parser()
         empty = True
-        with _opened(self.path) as stream:
+        with opened(self.path) as stream:
             for chunk in parser.chunks(Lines(stream, self.name), size):
                 if self.dim is None and parser.dim is not None:
                     self.dim = parser.dim
@@ -210,7 +210,7 @@ def _errors_of(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Stream]:
+def opened(path: str) -> Iterator[Stream]:
     """The bytes of a file or of standard input, unpacked if they are gzipped."""
     with _errors_of(path):
         # Below the buffer of standard input, which would wait until it is full.

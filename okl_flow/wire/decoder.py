@@ -5,7 +5,8 @@ records alone are looked at that it fails for, so that every record has the same
 any batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from okl_flow.events import Cause, Event, Forget, Incoming, Label, Reject
@@ -17,11 +18,18 @@ from okl_flow.wire.libsvm import Libsvm
 from okl_flow.wire.objects import Json, MessagePack
 from okl_flow.wire.problems import Problem, problem_at, seen
 from okl_flow.wire.raw import Raw
+from okl_flow.wire.vectors import Vectors
 
 __all__ = ["FORMATS", "Decoder"]
 
-FORMATS: dict[str, type[Format]] = {"json": Json, "msgpack": MessagePack, "libsvm": Libsvm}
-"""The formats that go by a word; CSV needs to be told its columns."""
+FORMATS: dict[str, Callable[[], Format]] = {
+    "json": Json,
+    "msgpack": MessagePack,
+    "libsvm": Libsvm,
+    "float32": partial(Vectors, "float32"),
+    "float64": partial(Vectors, "float64"),
+}
+"""The formats that go by a word; CSV needs to be told its columns, and Avro its schemas."""
 
 Problems = dict[int, Problem]
 _NOTHING = Wire(type="forget")
@@ -33,7 +41,8 @@ class Decoder:
     """Makes records of bytes. Bad ones become rejects; none raises, and none is lost.
 
     Parameters:
-        format: "json", "msgpack", "libsvm", or an object: Json, MessagePack, Libsvm, Csv.
+        format: "json", "msgpack", "libsvm", "float32", "float64", or an object: Json,
+            MessagePack, Libsvm, Csv, Vectors, Avro, Confluent.
         features: what makes columns of the features: Columns, Names or Hashing.
         labels: all labels that may come, in the order of their numbers: two are -1 and +1,
             more are 0, 1, 2 and so on. Without it labels are numbers, and false and true
@@ -74,7 +83,7 @@ class Decoder:
         keys = self._keys(raws, wires, problems)
         rows = self._rows(wires, kinds, problems)
         labels = self._labels(wires, kinds, problems)
-        ids = _ids(wires, kinds, problems)
+        ids = _places(raws) if self._parser.placed else _ids(wires, kinds, problems)
         times = _times(raws, wires, problems)
         causes = [Cause(raw.topic, raw.partition, raw.offset) for raw in raws]
         if not problems and kinds.count("event") == len(kinds):
@@ -121,13 +130,7 @@ class Decoder:
         if raw.key is None:
             expected = "expected one, in the record or as the key of the Kafka record, found none"
             return self._key or problem_at("key", expected)
-        try:
-            key = raw.key.decode()
-        except UnicodeDecodeError:
-            return problem_at("key", f"expected text in UTF-8, {seen(raw.key)}")
-        if 0 < len(key) <= NAME_LONGEST:
-            return key
-        return problem_at("key", f"expected {EXPECTED['key']}, {seen(key)}")
+        return self._parser.key_of(raw.key)
 
     def _rows(self, wires: list[Wire], kinds: list[Any], problems: Problems) -> list[Any]:
         """The features of the events; None for what is no event, or none with features."""
@@ -184,18 +187,22 @@ def _ids(wires: list[Wire], kinds: list[Any], problems: Problems) -> list[Any]:
     return ids
 
 
+def _places(raws: Sequence[Raw]) -> list[Any]:
+    """Where the records stand, as ids."""
+    return [f"{raw.topic}-{raw.partition}-{raw.offset}" for raw in raws]
+
+
 def _times(raws: Sequence[Raw], wires: list[Wire], problems: Problems) -> list[Any]:
     """The times in milliseconds, by default those of the raw records."""
-    times: list[Any] = [wire.time for wire in wires]
-    if set(map(type, times)) <= {int}:
-        return times
-    for at, time in enumerate(times):
-        if time is None:
-            times[at] = raws[at].time
-        elif type(time) is str:
-            times[at] = milliseconds(time)
-            if isinstance(times[at], Problem):
-                problems.setdefault(at, times[at])
+    times: list[Any] = [
+        raw.time if wire.time is None else wire.time for raw, wire in zip(raws, wires, strict=True)
+    ]
+    if str in set(map(type, times)):
+        for at, time in enumerate(times):
+            if type(time) is str:
+                times[at] = milliseconds(time)
+                if isinstance(times[at], Problem):
+                    problems.setdefault(at, times[at])
     return times
 
 

@@ -4,6 +4,7 @@ Each is a frozen configuration. Its `reader` takes the features of a batch, as t
 the formats have typed them, and makes one matrix of them.
 """
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ _LISTED_MAX = 10  # categories that a message lists
 Problems = dict[int, Problem]
 Number = float | bool | None
 Value = float | bool | str | None
+_LISTED: tuple[set[Any], ...] = ({list}, {np.ndarray})
 
 
 class Sparse(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -100,12 +102,14 @@ class _ColumnsReader(Reader):
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self.expected = f"a list of {dim} numbers, or an object with indices and values"
+        self._packed = struct.Struct(f"{dim}d").pack
 
     def fill(self, values: list[Any], X: Array) -> Problems:
-        if set(map(type, values)) == {list} and set(map(len, values)) == {self.dim}:
-            X[:] = values
+        kinds = set(map(type, values))
+        if kinds in _LISTED and set(map(len, values)) == {self.dim}:
+            X[:] = self._numbers(values) if kinds == {list} else values
             return {}
-        if set(map(type, values)) == {Sparse} and self._scatter_all(values, X):
+        if kinds == {Sparse} and self._scatter_all(values, X):
             return {}
         problems: Problems = {}
         for at, listed in enumerate(values):
@@ -119,6 +123,14 @@ class _ColumnsReader(Reader):
                 message = f"expected {self.dim} numbers, found {len(listed)}"
                 problems[at] = problem_at("features", message)
         return problems
+
+    def _numbers(self, values: list[list[float | None]]) -> Any:
+        """What numpy is to make rows of: bytes take it half the time that lists do."""
+        try:
+            packed = b"".join([self._packed(*listed) for listed in values])
+        except struct.error:  # a feature is missing
+            return values
+        return np.frombuffer(packed).reshape(len(values), self.dim)
 
     def _scatter_all(self, values: list[Sparse], X: Array) -> bool:
         """Write sparse features to their columns, if nothing is wrong with any of them."""

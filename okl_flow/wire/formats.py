@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from okl_flow.events import Reason
-from okl_flow.wire.features import Features
+from okl_flow.wire.features import Features, Reader
 from okl_flow.wire.problems import Problem, problem_at, seen
 
 __all__ = [
@@ -24,7 +24,9 @@ __all__ = [
     "Parser",
     "Time",
     "Wire",
+    "form_of",
     "milliseconds",
+    "name_in",
 ]
 
 NAME_LONGEST = 1024
@@ -79,6 +81,8 @@ class Parser(ABC):
 
     texts: bool = False
     """Whether the format has nothing but texts, in which labels are words."""
+    placed: bool = False
+    """Whether the id of a record is its place: topic, partition and offset."""
 
     def parse(self, values: Sequence[bytes | None]) -> list[Wire | Problem]:
         """What each of the values is; a tombstone asks that its key be forgotten."""
@@ -104,6 +108,16 @@ class Parser(ABC):
     def parse_all(self, values: Sequence[bytes]) -> list[Wire | Problem]:
         """What the values are; an error if one is not of the format."""
 
+    def key_of(self, octets: bytes) -> str | Problem:
+        """The key that the key of a Kafka record is."""
+        try:
+            key = octets.decode()
+        except UnicodeDecodeError:
+            return problem_at("key", f"expected text in UTF-8, {seen(octets)}")
+        if 0 < len(key) <= NAME_LONGEST:
+            return key
+        return problem_at("key", f"expected {EXPECTED['key']}, {seen(key)}")
+
     def explain(self, value: bytes, error: Exception) -> Problem:
         """What is wrong with a value that has raised an error other than a FaultError."""
         return Problem(Reason.MALFORMED, f"{error}, {seen(value)}")
@@ -119,6 +133,29 @@ class Format(ABC):
     def features(self) -> Features | None:
         """The features that the format itself tells of; None if they must be chosen."""
         return None
+
+
+def form_of(reader: Reader, refuse: bool = False) -> type[Wire]:
+    """A record with features as their reader has them; other members refused, or ignored."""
+    fields = [(field.name, field.type, field.default) for field in msgspec.structs.fields(Wire)]
+    form: Any = msgspec.defstruct(
+        "Wire",
+        [
+            (field, reader.form | None if field == "features" else kind, default)
+            for field, kind, default in fields
+        ],
+        forbid_unknown_fields=refuse,
+        gc=False,
+    )
+    kind: type[Wire] = form
+    return kind
+
+
+def name_in(value: Any) -> str | None:
+    """A key or id, if a value can be one."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    text = str(value) if whole or isinstance(value, str) else ""
+    return text if 0 < len(text) <= NAME_LONGEST else None
 
 
 def milliseconds(time: int | str) -> int | Problem:

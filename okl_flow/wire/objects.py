@@ -9,7 +9,7 @@ import msgspec
 from okl_flow.events import Reason
 from okl_flow.parameters import check, choice
 from okl_flow.wire.features import Features, Reader
-from okl_flow.wire.formats import EXPECTED, NAME_LONGEST, REFUSALS, Format, Parser, Wire
+from okl_flow.wire.formats import EXPECTED, REFUSALS, Format, Parser, Wire, form_of, name_in
 from okl_flow.wire.problems import Problem, explained, seen
 
 __all__ = ["Json", "MessagePack"]
@@ -70,16 +70,7 @@ class _ObjectParser(Parser):
         self, name: str, decoder: Callable[..., Any], unknown: str, reader: Reader
     ) -> None:
         self._name = name
-        fields = [(field.name, field.type, field.default) for field in msgspec.structs.fields(Wire)]
-        form = msgspec.defstruct(
-            "Wire",
-            [
-                (field, reader.form | None if field == "features" else kind, default)
-                for field, kind, default in fields
-            ],
-            forbid_unknown_fields=unknown == "refuse",
-            gc=False,
-        )
+        form = form_of(reader, unknown == "refuse")
         self._decode: Callable[[bytes], Wire] = decoder(form).decode
         self._decode_anything: Callable[[bytes], Any] = decoder().decode
         self._decode_whose: Callable[[bytes], _Whose] = decoder(_Whose).decode
@@ -107,12 +98,5 @@ class _ObjectParser(Parser):
             whose = self._decode_whose(value)
         except REFUSALS:
             return problem
-        problem.key, problem.id = _name(whose.key), _name(whose.id)
+        problem.key, problem.id = name_in(whose.key), name_in(whose.id)
         return problem
-
-
-def _name(value: Any) -> str | None:
-    """A key or id, if it can be one."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    text = str(value) if whole or isinstance(value, str) else ""
-    return text if 0 < len(text) <= NAME_LONGEST else None

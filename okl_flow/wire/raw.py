@@ -2,7 +2,10 @@
 
 import msgspec
 
-__all__ = ["Raw"]
+__all__ = ["Part", "Raw"]
+
+Part = tuple[str, int]
+"""A topic and the number of a partition."""
 
 
 class Raw(msgspec.Struct, frozen=True, gc=False):

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from okl_flow.events import Alarm, Cause, Prediction, Reason, Reject, Report
 from okl_flow.wire import Encoder, decode_outgoing
+from okl_flow.wire.outgoing import ORIGINAL_BYTES_MAX
 
 CAUSE = Cause("events", 3, 17)
-PREDICTION = Prediction("ann", 0.1, 1.0, 7, "kogd", CAUSE, "e1", 5, 0.75, -1.0, 1.1, 2)
+EVENT = Cause("events", 3, 2)
+PREDICTION = Prediction("ann", 0.1, 1.0, 7, "kogd", CAUSE, "e1", 5, 0.75, -1.0, 1.1, 2, EVENT)
 REPORT = Report("evaluate", "key", "ann", 7, {"mistakes": 0.5, "auc": None}, CAUSE, 5, 1)
 ALARM = Alarm("evaluate", "stream", "", "drift", "the error rose", {"before": 0.1}, None, 5, 0)
 REJECT = Reject(Reason.FEATURES, "features: expected 2", CAUSE, "ann", "e1", b"\x00\xff", 3)
@@ -42,6 +44,7 @@ def test_a_prediction_in_json():
         "label": -1.0,
         "loss": 1.1,
         "ordinal": 2,
+        "event": {"topic": "events", "partition": 3, "offset": 2},
     }
 
 
@@ -158,7 +161,29 @@ def test_what_is_no_record_of_ours(value):
 
 
 def test_other_formats_are_refused():
-    with pytest.raises(ValueError, match="format must be 'json' or 'msgpack', not 'jsonn'; did"):
+    with pytest.raises(ValueError, match="must be 'json', 'msgpack' or an .*, not 'jsonn'; did"):
         Encoder("jsonn")
-    with pytest.raises(ValueError, match="format must be 'json' or 'msgpack', not 'csv'"):
+    with pytest.raises(ValueError, match="must be 'json', 'msgpack' or an .*, not 'csv'"):
         decode_outgoing(b"", "csv")
+
+
+@pytest.mark.parametrize("format", ["json", "msgpack"])
+def test_the_original_of_a_reject_is_written_up_to_a_limit(format):
+    cause = Cause("t", 0, 1)
+    for size in (ORIGINAL_BYTES_MAX, ORIGINAL_BYTES_MAX + 1):
+        reject = Reject(Reason.MALFORMED, "cut off", cause, original=b"a" * size)
+        [encoded] = Encoder(format)([reject])
+        found = decode_outgoing(encoded.value, format)
+        assert found.original == b"a" * ORIGINAL_BYTES_MAX
+        assert ("of 500001 bytes the first 500000" in found.message) == (size == 500_001)
+        assert encoded.cause == found.cause == cause
+        assert len(encoded.value) < 1_000_000
+
+
+def test_what_is_encoded_names_its_cause():
+    cause = Cause("t", 3, 17)
+    reject = Reject(Reason.KEY, "no key", cause)
+    report = Report("s", "stream", "", 1, {})
+    unwritable = Prediction("\ud800", 0.0, 1.0, 0, "kogd", cause)
+    found = Encoder()([reject, report, unwritable])
+    assert [one.cause for one in found] == [cause, None, cause]
