@@ -1,199 +1,166 @@
 """What was admitted to a state partition, scored and learned: one native call for each key."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from operator import itemgetter
 
 import numpy as np
 
-from okl_flow.events import Alarm, Label, Prediction, Reason
-from okl_flow.native import Array
+from okl_flow.events import Alarm, Cause, Label, Prediction, Reason
+from okl_flow.native import Array, first_missing, first_not_finite
 from okl_flow.operators.admission import Admission, Figures, Rules
 from okl_flow.operators.judge import Judge
-from okl_flow.operators.models import Entry, Row
+from okl_flow.operators.models import Models
 from okl_flow.operators.refusals import diverged
+from okl_flow.operators.work import Work
 from okl_flow.outcome import Outcome, outcome_of
-from okl_flow.state import ObjectState
 
 __all__ = ["learned"]
 
 
 def learned(
-    rules: Rules, step: str, admission: Admission, figures: Figures
+    rules: Rules,
+    models: Models,
+    step: str,
+    admission: Admission,
+    works: Sequence[Work],
+    figures: Figures,
 ) -> tuple[list[Prediction], list[Alarm]]:
-    """The predictions for all rows of the entries, in the order of the items; and the alarms.
+    """The predictions for all rows, in the order of the items; and the alarms.
 
-    The entries have learned then, and their rows are gone. Where a model has diverged there is
-    a reject in place of the prediction.
+    The models have learned then. Where one has diverged there is a reject in place of the
+    prediction.
     """
-    by_dim: dict[int, list[tuple[str, Entry]]] = {}
-    for key, entry in admission.touched:
-        by_dim.setdefault(entry.dim, []).append((key, entry))
     judge = None
     if rules.terms is not None:
         task = rules.learners[0].task
-        judge = Judge(rules.terms, task, rules.names, step, admission.items)
-    batch = _Batch(rules, admission, judge)
-    made = [prediction for touched in by_dim.values() for prediction in batch.learned(touched)]
-    if len(admission.touched) > 1:
-        made.sort(key=itemgetter(0))
+        judge = Judge(rules.terms, task, rules.names, step, models.contests)
+    batch = _Batch(rules, models, admission, judge)
+    made = [batch.learned(work) for work in works]
     alarms = [] if judge is None else judge.concluded(figures)
     if judge is None:  # which counts them itself
         for _at, number in batch.failures:
             figures.add(f"failures_{rules.names[number]}")
-    return [prediction for _at, prediction in made], alarms
+    if len(made) == 1 and works[0].in_order:
+        return made[0][1], alarms
+    pairs = chain.from_iterable(zip(places, own, strict=True) for places, own in made)
+    return [prediction for _at, prediction in sorted(pairs, key=itemgetter(0))], alarms
 
 
 class _Batch:
     """Admitted items on their way."""
 
-    def __init__(self, rules: Rules, admission: Admission, judge: Judge | None) -> None:
+    def __init__(
+        self, rules: Rules, models: Models, admission: Admission, judge: Judge | None
+    ) -> None:
         self._rules = rules
+        self._models = models
         self._admission = admission
         self._judge = judge
-        self._items = admission.items
         self.failures: dict[tuple[int, int], str] = {}  # of foreign models, by item and learner
 
-    def learned(self, touched: Sequence[tuple[str, Entry]]) -> list[tuple[int, Prediction]]:
-        """The predictions for entries whose events have equally many features."""
-        rows = [row for _key, entry in touched for row in entry.rows]
-        places, features, labels, seen, times, _waiting = zip(*rows, strict=True)
-        X = np.concatenate(features).reshape(len(rows), -1)
-        y = np.array(labels, dtype=np.float64)  # None becomes NaN
-        learners = self._rules.learners
-        scores = np.empty((len(learners), len(rows), learners[0].task.outputs))
-        begin = 0
-        for key, entry in touched:
-            here = slice(begin, begin + len(entry.rows))
-            self._step(key, entry, places[here], X[here], y[here], scores[:, here])
-            begin = here.stop
+    def learned(self, work: Work) -> tuple[Sequence[int], list[Prediction]]:
+        """The predictions for some rows, and the places of their items."""
+        scores = self._stepped(work)
         if self._judge is not None:
             self._judge.count_failures(scores)
-        begin = 0
-        for _key, entry in touched:
-            if entry.room is not None:
-                self._hand_over(entry.rows, scores[:, begin : begin + len(entry.rows)])
-            begin += len(entry.rows)
-        predictions = self._predictions(touched, places, seen, times, labels, scores, y)
-        for _key, entry in touched:
-            entry.rows = []
-        return predictions
+        if work.waiting is not None:
+            self._hand_over(work, scores)
+        return self._predictions(work, scores)
 
-    def _step(
-        self, key: str, entry: Entry, places: Sequence[int], X: Array, y: Array, scores: Array
-    ) -> None:
-        """Let the models of a key score and learn; for each model a line of scores per event."""
-        record = entry.record
-        if not record.states:
-            record.states = self._rules.begin(key, X.shape[1])
-        for number, (learner, state) in enumerate(
-            zip(self._rules.learners, record.states, strict=True)
-        ):
-            if isinstance(state, ObjectState):
-                self._step_foreign(number, state, places, X, y, scores[number])
-            else:
-                scores[number] = learner.step(state, X, y).reshape(y.shape[0], -1)
+    def _stepped(self, work: Work) -> Array:
+        """Let all models score and learn; by learner a line of scores per event."""
+        held = self._models.states(work.slots, work.X.shape[1])
+        scores = []
+        for number, keeper in enumerate(self._models.keepers):
+            scores.append(keeper.step(held[number], work.ends, work.X, work.y))
+            for t, error in keeper.failures.items():
+                self.failures[work.places[t], number] = error
+        return scores[0][np.newaxis] if len(scores) == 1 else np.stack(scores)
 
-    def _step_foreign(
-        self,
-        number: int,
-        state: ObjectState,
-        places: Sequence[int],
-        X: Array,
-        y: Array,
-        scores: Array,
-    ) -> None:
-        """The same for a model of another library, whose errors may be of any kind."""
-        learner = self._rules.learners[number]
-        for t, at in enumerate(places):
-            here = slice(t, t + 1)
-            try:
-                scores[here] = learner.step(state, X[here], y[here]).reshape(1, -1)
-            except Exception as error:
-                scores[here] = math.nan
-                self.failures[at, number] = f"{learner.describe()['model']}: {error!r}"
-
-    def _hand_over(self, rows: Sequence[Row], scores: Array) -> None:
+    def _hand_over(self, work: Work, scores: Array) -> None:
         """Give the events that wait their scores, and the labels the scores of their event."""
-        for t, (at, *_event, waiting) in enumerate(rows):
+        assert work.waiting is not None
+        for t, waiting in enumerate(work.waiting):
             if waiting is None:
                 continue
             own = scores[:, t]
-            if isinstance(self._items[at], Label):
+            if isinstance(work.items[t], Label):
                 own[:] = np.reshape(waiting.score, own.shape)
             else:
                 waiting.score = own.ravel().tolist()
 
-    def _predictions(
-        self,
-        touched: Sequence[tuple[str, Entry]],
-        places: Sequence[int],
-        seen: Sequence[int],
-        times: Sequence[int | None],
-        labels: Sequence[float | None],
-        scores: Array,
-        y: Array,
-    ) -> list[tuple[int, Prediction]]:
-        """The predictions, by the place of their items; rejects where a model has diverged."""
+    def _predictions(self, work: Work, scores: Array) -> tuple[Sequence[int], list[Prediction]]:
+        """The predictions and the places of their items; rejects where a model has diverged."""
         found = [
-            outcome_of(learner, own if learner.task.outputs > 1 else own.ravel(), y)
+            outcome_of(learner, own if learner.task.outputs > 1 else own.ravel(), work.y)
             for learner, own in zip(self._rules.learners, scores, strict=True)
         ]
-        names, chosen, own, outcome = self._chosen(touched, scores, found, y)
+        names, chosen, own, outcome = self._chosen(work, scores, found)
         given = own if own.shape[1] > 1 else own.ravel()
-        made = [
-            (at, Prediction(item.key, score, predicted, count, name, item.cause, item.id, *rest))
-            for at, item, score, predicted, count, name, *rest in zip(
-                places,
-                [self._items[at] for at in places],
+        items = work.items
+        # By columns: a loop over the rows would take three times as long.
+        made = list(
+            map(
+                Prediction,
+                [item.key for item in items],
                 given.tolist(),
                 outcome.predicted.tolist(),
-                seen,
+                work.seen,
                 names,
-                times,
+                [item.cause for item in items],
+                [item.id for item in items],
+                work.times,
                 _known(outcome.probability),
-                labels,
+                work.labels,
                 _known(outcome.loss),
-                strict=True,
+                repeat(0),
+                _events_of(work),
             )
-        ]
+        )
+        if first_not_finite(own) < 0:
+            return work.places, made
         finite = np.isfinite(own).all(axis=1)
-        if finite.all():
-            return made
         for place in np.flatnonzero(~finite).tolist():
-            at, prediction = made[place]
+            at = work.places[place]
             failure = self.failures.get((at, chosen[place]))
             if failure is not None:
-                self._admission.reject(at, Reason.LEARNER, failure)
+                self._admission.reject(at, Reason.LEARNER, failure, items[place])
             else:
-                self._admission.reject(at, Reason.DIVERGED, diverged(prediction.score))
-        return [made[place] for place in np.flatnonzero(finite).tolist()]
+                message = diverged(made[place].score)
+                self._admission.reject(at, Reason.DIVERGED, message, items[place])
+        left = np.flatnonzero(finite).tolist()
+        return [work.places[place] for place in left], [made[place] for place in left]
 
     def _chosen(
-        self,
-        touched: Sequence[tuple[str, Entry]],
-        scores: Array,
-        found: Sequence[Outcome],
-        y: Array,
+        self, work: Work, scores: Array, found: Sequence[Outcome]
     ) -> tuple[Sequence[str], Sequence[int], Array, Outcome]:
         """Of each row the learner that is reported, by name and number, and what it said."""
-        names = self._rules.names
+        names, count = self._rules.names, work.y.shape[0]
         if self._judge is None:
-            return names * y.shape[0], [0] * y.shape[0], scores[0], found[0]
+            return names * count, [0] * count, scores[0], found[0]
         predicted = np.stack([one.predicted for one in found])
-        champions = self._judge.champions(touched, scores, predicted, y)
-        rows = np.arange(y.shape[0])
+        champions = self._judge.champions(work, scores, predicted)
+        rows = np.arange(count)
         outcome = Outcome(*(np.stack(lines)[champions, rows] for lines in zip(*found, strict=True)))
         numbers = champions.tolist()
         return [names[number] for number in numbers], numbers, scores[champions, rows], outcome
 
 
+def _events_of(work: Work) -> Iterable[Cause | None]:
+    """Of each label where its event came from."""
+    if work.waiting is None:
+        return repeat(None)
+    return [
+        waiting.cause if waiting is not None and isinstance(item, Label) else None
+        for item, waiting in zip(work.items, work.waiting, strict=True)
+    ]
+
+
 def _known(numbers: Array) -> list[float | None]:
     """The numbers, with None for NaN."""
-    missing = np.isnan(numbers)
-    if not missing.any():
+    if first_missing(numbers) < 0:
         known: list[float | None] = numbers.tolist()
         return known
-    if missing.all():
-        return [None] * len(numbers)
     return [None if math.isnan(number) else number for number in numbers.tolist()]

@@ -43,6 +43,9 @@ class Store(Protocol):
     def requests(self) -> list[Request]:
         """What the command line asks for; it is answered by the changes of the next commit."""
 
+    def size(self) -> int:
+        """How many bytes the store has; another thread may ask."""
+
     def close(self) -> None:
         """Let go of what the store holds."""
 

@@ -6,10 +6,15 @@ from dataclasses import dataclass
 import bytewax.operators as op
 from bytewax.dataflow import Stream, operator
 
+from okl_flow import looking, meters
 from okl_flow.events import Incoming, Reject
 from okl_flow.wire import Decoder, Features, Format, Raw
 
 __all__ = ["DecodeOut", "decode"]
+
+_SOME = 500
+"""So many records are decoded at once: of what is between their bytes and their events, more
+would no longer fit into the caches, and be looked through by Python's collector of garbage."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ def decode(
     Parameters:
         step_id: name of the step.
         up: raw records.
-        format: "json", "msgpack", "libsvm", or an object: Json, MessagePack, Libsvm, Csv.
+        format: "json", "msgpack", "libsvm", "float32", "float64", or an object: Json,
+            MessagePack, Libsvm, Csv, Vectors, Avro, Confluent.
         features: what makes columns of the features: Columns, Names or Hashing.
         labels: all labels that may come, in the order of their numbers: two are -1 and +1,
             more are 0, 1, 2 and so on. Without it labels are numbers, and false and true
@@ -59,8 +65,16 @@ def decode(
     ([('ann', 1.0)], ['malformed'])
     """
     decoder = Decoder(format, features, labels=labels, key=key)
+    looking.note(decoder)
+
+    def decoded(raws: list[Raw]) -> list[tuple[list[Incoming], list[Reject]]]:
+        found = [decoder(raws[begin : begin + _SOME]) for begin in range(0, len(raws), _SOME)]
+        for _events, rejects in found:
+            meters.rejected(step_id, [reject.reason for reject in rejects])
+        return found
+
     # A batch goes through the engine as one item, and apart only where the streams part.
-    batches = op.flat_map_batch("batches", up, lambda raws: [decoder(raws)])
+    batches = op.flat_map_batch("batches", up, decoded)
     return DecodeOut(
         events=op.flat_map("events", batches, lambda batch: batch[0]),
         rejects=op.flat_map("rejects", batches, lambda batch: batch[1]),

@@ -148,6 +148,10 @@ class DiskStore:
         self._handed += new
         return new
 
+    def size(self) -> int:
+        """How many bytes its files have."""
+        return rocks.bytes_of(self._place.path)
+
     def close(self) -> None:
         """Let go of the database, so that another process may open it."""
         self._database.close()
@@ -155,11 +159,12 @@ class DiskStore:
     def _put(self, batch: WriteBatch, changes: Sequence[Change]) -> None:
         """Put changes into a batch, with their list."""
         version = self._head.committed + 1
+        ending = rocks.version_ending(version)
         entries: list[Entry] = []
         for key, packed, before in changes:
             if packed is None and before == 0:
                 continue  # it never came here
-            batch.put(rocks.record_key(key, version), packed or b"")
+            batch.put(rocks.record_prefix(key) + ending, packed or b"")
             if packed is None or before != version:
                 entries.append((key, before, packed is None))
         if entries:

@@ -4,13 +4,13 @@ import bytewax.operators as op
 from bytewax.dataflow import Stream, operator
 
 from okl_flow.events import Outgoing
-from okl_flow.wire import Encoded, Encoder
+from okl_flow.wire import Encoded, Encoder, Writer
 
 __all__ = ["encode"]
 
 
 @operator
-def encode(step_id: str, up: Stream[Outgoing], *, format: str = "json") -> Stream[Encoded]:
+def encode(step_id: str, up: Stream[Outgoing], *, format: str | Writer = "json") -> Stream[Encoded]:
     """Write each record as one object with its fields and its type. Nothing is kept between them.
 
     What the format cannot hold comes out as a `Reject` with the reason "unwritable", in its
@@ -19,7 +19,7 @@ def encode(step_id: str, up: Stream[Outgoing], *, format: str = "json") -> Strea
     Parameters:
         step_id: name of the step.
         up: predictions, reports, alarms and rejects, in any mixture.
-        format: "json" or "msgpack".
+        format: "json", "msgpack", or an object: AvroWriter, ConfluentWriter.
 
     >>> from bytewax.dataflow import Dataflow
     >>> from bytewax.testing import TestingSink, TestingSource, run_main

@@ -13,6 +13,7 @@ import bytewax.operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import StatefulBatchLogic
 
+from okl_flow import meters
 from okl_flow.evaluating.columns import Columns, by_partition, columns_of, joined
 from okl_flow.evaluating.drift import FINDINGS, Drift
 from okl_flow.evaluating.partition import Chunks, PartitionFigures, Tail
@@ -198,6 +199,7 @@ class _WholeLogic(StatefulBatchLogic[Told, Said, bytes]):
                 _alarm(self.step, "stream", "", findings, moment.cause, moment.time, 1 + number)
                 for number, findings in enumerate(moment.findings)
             ]
+        meters.evaluated(self.step, moment.values)
         where = (moment.cause, moment.time)
         said: list[Said] = [Report(self.step, "stream", "", moment.events, moment.values, *where)]
         for ordinal, (name, row, ranks) in enumerate(moment.listed, 1):

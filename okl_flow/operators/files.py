@@ -24,6 +24,7 @@ from bytewax.inputs import (
 )
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 
+from okl_flow import draining
 from okl_flow.wire import Encoded, Raw
 
 __all__ = ["LinesSink", "LinesSource", "first_line", "lines", "write_lines"]
@@ -185,7 +186,9 @@ class _FileLines(StatefulSourcePartition[Raw, Position]):
             )
 
     def next_batch(self) -> list[Raw]:
-        """The next lines."""
+        """The next lines; none are left for a process that has been asked to end."""
+        if draining.requested():
+            raise StopIteration
         try:
             held = list(islice(self._file, self._batch_size))
         except (EOFError, OSError, zlib.error) as error:

@@ -19,10 +19,19 @@ from okl_flow.operators.requests import FORGET, Request, answered, leave, left
 from okl_flow.operators.rocks import Head, LockedError, explained
 from okl_flow.operators.store import Place, StateDirectory
 
-__all__ = ["Stored", "ask", "findings", "learners_of", "pending", "record_of", "records"]
+__all__ = [
+    "Stored",
+    "ask",
+    "findings",
+    "learners_of",
+    "pending",
+    "record_of",
+    "records",
+    "versions",
+]
 
-_TRIES = 5
-_PAUSE_SECONDS = 0.1
+_TRIES = 10
+_PAUSE_SECONDS = 0.05
 
 
 class Stored(NamedTuple):
@@ -94,6 +103,14 @@ def findings(directory: StateDirectory, learners: Sequence[Learner] | None) -> I
                     yield f"{name}: {one}"
         except StoreError as error:
             yield f"{name}: {error}"
+
+
+def versions(directory: StateDirectory) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Of each partition that has been begun, the oldest and the newest version that it has."""
+    for partition in range(directory.partitions):
+        with _reading(directory.place(partition)) as (database, head):
+            if database is not None:
+                yield partition, (head.floor, head.committed)
 
 
 def ask(directory: StateDirectory, request: Request) -> bool:
@@ -198,11 +215,7 @@ def _check(packed: bytes, codec: RecordCodec | None) -> None:
 
 @contextmanager
 def _reading(place: Place) -> Iterator[tuple[Rdict | None, Head]]:
-    """The database of a partition as it is now, with its head; None if there is none yet.
-
-    A job that writes at this moment may take a file away that has just been named: then once
-    more.
-    """
+    """The database of a partition as it is now, with its head; None if there is none yet."""
     nothing = Head(place.store, 0, 0)
     if not (place.path / "CURRENT").exists():
         if any(place.path.glob("*.sst")):
@@ -210,16 +223,33 @@ def _reading(place: Place) -> Iterator[tuple[Rdict | None, Head]]:
         yield None, nothing
         return
     with explained(place.where):
-        for again in range(_TRIES):
-            try:
-                database = rocks.open_to_read(place.path)
-                break
-            except Exception:
-                if again == _TRIES - 1:
-                    raise
-                time.sleep(_PAUSE_SECONDS)
+        database = _opened(place)
         try:
             head = rocks.head_of(database)
             yield (None if head is None else database), head or nothing
         finally:
             database.close()
+
+
+def _opened(place: Place) -> Rdict:
+    """The database of a partition, all of it as it was at one moment.
+
+    RocksDB reads which tables there are, and then its logs. A job that puts a log into a table
+    between the two takes it away unread; then, or where a file is gone that was just named, it is
+    opened once more.
+    """
+    for again in range(_TRIES):
+        try:
+            before = rocks.tables_of(place.path)
+            database = rocks.open_to_read(place.path)
+        except Exception:
+            if again == _TRIES - 1:
+                raise
+        else:
+            if rocks.tables_of(place.path) == before:
+                return database
+            database.close()
+        time.sleep(_PAUSE_SECONDS)
+    raise StoreError(
+        f"{place.where} changes faster than it can be read: ask again when its job is less busy"
+    )

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from okl_flow.contest import Contest, Lead, Terms
-from okl_flow.events import Alarm, Incoming, Label
+from okl_flow.events import Alarm, Event, Label
 from okl_flow.native import Array, native
 from okl_flow.operators.admission import Figures
-from okl_flow.operators.models import Entry
+from okl_flow.operators.work import Work
 from okl_flow.tasks import Regression, Task
 
 __all__ = ["Judge"]
@@ -20,16 +20,22 @@ class Judge:
     """The contests of a batch of items, and their figures."""
 
     def __init__(
-        self, terms: Terms, task: Task, names: Sequence[str], step: str, items: Sequence[Incoming]
+        self,
+        terms: Terms,
+        task: Task,
+        names: Sequence[str],
+        step: str,
+        contests: dict[int, Contest],
     ) -> None:
+        """`contests` are those that there are, by the slots of their keys."""
         self._terms = terms
         self._regresses = isinstance(task, Regression)
         self._names = names
         self._step = step
-        self._items = items
+        self._contests = contests
         self._failures = np.zeros(len(names), dtype=np.int64)
         self._judged: list[tuple[Sequence[int], Array]] = []  # places of items, their errors
-        self._leads: list[tuple[int, str, Lead]] = []  # place of the item, key
+        self._leads: list[tuple[int, Event | Label, Lead]] = []  # place, and the item there
 
     def count_failures(self, scores: Array) -> None:
         """Count the scores that are none, by learner."""
@@ -37,32 +43,26 @@ class Judge:
         if failed.any():
             self._failures += failed.any(axis=2).sum(axis=1)
 
-    def champions(
-        self,
-        touched: Sequence[tuple[str, Entry]],
-        scores: Array,
-        predicted: Array,
-        y: Array,
-    ) -> NDArray[np.int64]:
-        """The learner that is reported for each row of the entries.
+    def champions(self, work: Work, scores: Array, predicted: Array) -> NDArray[np.int64]:
+        """The learner that is reported for each row.
 
         That of an event is the champion of its key when the event came, whenever its label does.
         """
-        errors = self._errors(scores, predicted, y)
-        champions = np.empty(y.shape[0], dtype=np.int64)
-        places: list[int] = []
+        errors = self._errors(scores, predicted, work.y)
+        champions = np.empty(work.y.shape[0], dtype=np.int64)
         begin = 0
-        for key, entry in touched:
-            here = slice(begin, begin + len(entry.rows))
-            if entry.contest is None:
-                entry.contest = Contest.of(self._terms)
-            champions[here], leads = entry.contest.run(errors[here])
-            places += map(itemgetter(0), entry.rows)
-            self._leads += [(places[begin + lead.place], key, lead) for lead in leads]
-            if entry.room is not None:
-                self._hand_over(entry, champions[here])
-            begin = here.stop
-        self._judged.append((places, errors))
+        for slot, end in zip(work.slots.tolist(), work.ends.tolist(), strict=True):
+            here = slice(begin, end)
+            if slot not in self._contests:
+                self._contests[slot] = Contest.of(self._terms)
+            champions[here], leads = self._contests[slot].run(errors[here])
+            for lead in leads:
+                row = begin + lead.place
+                self._leads.append((work.places[row], work.items[row], lead))
+            begin = end
+        if work.waiting is not None:
+            self._hand_over(work, champions)
+        self._judged.append((work.places, errors))
         return champions
 
     def concluded(self, figures: Figures) -> list[Alarm]:
@@ -87,12 +87,13 @@ class Judge:
         errors[:, np.isnan(y)] = np.nan
         return np.ascontiguousarray(errors.T)
 
-    def _hand_over(self, entry: Entry, champions: NDArray[np.int64]) -> None:
+    def _hand_over(self, work: Work, champions: NDArray[np.int64]) -> None:
         """Give the events that wait their champion, and the labels the champion of their event."""
-        for t, (at, *_event, waiting) in enumerate(entry.rows):
+        assert work.waiting is not None
+        for t, waiting in enumerate(work.waiting):
             if waiting is None:
                 continue
-            if isinstance(self._items[at], Label):
+            if isinstance(work.items[t], Label):
                 champions[t] = waiting.champion
             else:
                 waiting.champion = int(champions[t])
@@ -114,8 +115,7 @@ class Judge:
 
     def _alarms(self, figures: Figures) -> Iterator[Alarm]:
         last, ordinal = -1, 0
-        for at, key, lead in sorted(self._leads, key=itemgetter(0)):
-            item = self._items[at]
+        for at, item, lead in sorted(self._leads, key=itemgetter(0)):
             last, ordinal = at, ordinal + 1 if at == last else 0
             challenger, champion = self._names[lead.challenger], self._names[lead.champion]
             kind = "promotion" if self._terms.promotes else "challenger_ahead"
@@ -123,7 +123,7 @@ class Judge:
             yield Alarm(
                 self._step,
                 "key",
-                key,
+                item.key,
                 kind,
                 _message(lead, challenger, champion, self._terms.promotes, self._regresses),
                 {

@@ -5,10 +5,12 @@ its keys in a store, or without a state directory in the engine's snapshot, and 
 version of the store that the engine resumes at.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -18,20 +20,30 @@ import msgspec
 from bytewax.dataflow import Stream
 from bytewax.operators import KeyedStream, StatefulBatchLogic
 
-from okl_flow import snapshot
+from okl_flow import looking, meters, snapshot
 from okl_flow.contest import Terms
+from okl_flow.crossing import Crossing
 from okl_flow.events import Incoming, Label
 from okl_flow.learner import Learner
 from okl_flow.murmur import partition_of, partitions_of
 from okl_flow.operators.admission import Rules
 from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Output, Partition
-from okl_flow.operators.record import RecordCodec
 from okl_flow.operators.store import MemoryStore, StateDirectory, Store
 from okl_flow.packing import packer_of
 from okl_flow.waiting import Limits
 
-__all__ = ["Settings", "keyed", "picked"]
+__all__ = ["Kept", "Settings", "keyed", "picked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an operator keeps, and where, for whoever looks at a flow."""
+
+    step_id: str
+    partitions: int
+    path: Path | None  # of its state directory, if it has one
+    open: Callable[[], StateDirectory]  # which raises a StoreError if it is another job's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +92,8 @@ class Settings:
         """The names of the learners, where there are several."""
         return [] if self.terms is None else list(self.learners)
 
-    def rules(self) -> Rules:
-        """How partitions deal with their keys."""
+    def rules(self) -> tuple[Rules, list[bytes | None]]:
+        """How partitions deal with their keys, and what new keys begin with, packed."""
         dim, warm = self.dim, {}
         for name, path in self.warm_start.items():
             state = snapshot.restore(self.learners[name], Path(path).read_bytes())
@@ -92,15 +104,15 @@ class Settings:
                 )
             dim = state.dim
             warm[name] = packer_of(self.learners[name]).pack(state)
-        return Rules(
+        rules = Rules(
             learners=tuple(self.learners.values()),
             names=tuple(self.learners),
             dim=dim,
             limits=Limits(self.labels_wait_count, self._milliseconds("labels_wait")),
             forget_after=self._milliseconds("forget_after"),
-            warm_starts=tuple(map(warm.get, self.learners)),
             terms=self.terms,
         )
+        return rules, [warm.get(name) for name in self.learners]
 
     def _milliseconds(self, name: str) -> int | None:
         time: timedelta | None = getattr(self, name)
@@ -116,7 +128,7 @@ def keyed(
 ) -> KeyedStream[Output]:
     """The steps of an operator that learns per key, up to the outputs of the partitions."""
     partitions, learners = settings.partitions, list(settings.learners.values())
-    rules = settings.rules()
+    rules, warm_starts = settings.rules()
     live_max = max(1, settings.keys_in_memory // partitions)
 
     @cache
@@ -130,22 +142,32 @@ def keyed(
             names=settings.names,
         )
 
-    if settings.state_dir is not None and Path(settings.state_dir).exists():
+    if looking.is_only():
+        place = None if settings.state_dir is None else Path(settings.state_dir)
+        looking.note(Kept(settings.step_id, partitions, place, folder))
+    elif settings.state_dir is not None and Path(settings.state_dir).exists():
         folder()  # so that another job's directory is refused before the flow begins
 
     def opened(number: int, pointer: bytes | None, figures: bytes | None) -> Partition:
+        begun = time.perf_counter()
         store: Store
         if settings.state_dir is None:
             store = MemoryStore(pointer, partitions, learners, settings.names)
         else:
             store = folder().store(number, pointer)
-        models = Models(store, RecordCodec(learners), live_max, rules.terms)
+        if pointer is not None:
+            meters.RESUMED.labels(settings.step_id).inc(time.perf_counter() - begun)
+        models = Models(store, learners, live_max, rules.terms, warm_starts)
         name, every = names[number], settings.report_every
         return Partition(name, settings.step_id, rules, models, every, figures)
 
-    def by_partition(items: list[Incoming]) -> list[tuple[str, Incoming]]:
+    def by_partition(items: list[Incoming]) -> list[tuple[str, list[Incoming]]]:
         numbers = partitions_of([item.key for item in items], partitions).tolist()
-        return [(names[number], item) for number, item in zip(numbers, items, strict=True)]
+        # One item of the engine's for each partition: it costs as much as one event would.
+        found: dict[int, list[Incoming]] = {}
+        for number, item in zip(numbers, items, strict=True):
+            found.setdefault(number, []).append(item)
+        return [(names[number], Crossing(some)) for number, some in found.items()]
 
     def logic(resumed: bytes | None) -> _Logic:
         return _Logic(opened, partitions, resumed)
@@ -165,7 +187,7 @@ def picked(field: str, outputs: KeyedStream[Output]) -> Stream[Any]:
     return op.flat_map_batch(field, outputs, all_of)
 
 
-class _Logic(StatefulBatchLogic[Incoming, Output, bytes]):
+class _Logic(StatefulBatchLogic[list[Incoming], Output, bytes]):
     """A state partition, as the engine drives it."""
 
     def __init__(
@@ -182,12 +204,13 @@ class _Logic(StatefulBatchLogic[Incoming, Output, bytes]):
             self._number, pointer, figures = msgspec.msgpack.decode(resumed)
             self._partition = opened(self._number, pointer, figures)
 
-    def on_batch(self, values: list[Incoming]) -> tuple[list[Output], bool]:
+    def on_batch(self, values: list[list[Incoming]]) -> tuple[list[Output], bool]:
         """Let the partition process the items. The first ones tell which partition it is."""
+        items = list(chain.from_iterable(values))
         if self._partition is None:
-            self._number = partition_of(values[0].key, self._partitions)
+            self._number = partition_of(items[0].key, self._partitions)
             self._partition = self._opened(self._number, None, None)
-        return self._partition.process(values), StatefulBatchLogic.RETAIN
+        return self._partition.process(items), StatefulBatchLogic.RETAIN
 
     def snapshot(self) -> bytes:
         """What to go on from."""

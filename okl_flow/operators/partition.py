@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from okl_flow import meters
 from okl_flow.chosen import chosen_by
 from okl_flow.events import Alarm, Incoming, Prediction, Reject, Report
 from okl_flow.operators.admission import Admission, Figures, Rules
@@ -46,6 +47,8 @@ class Partition:
         self._report_every = report_every
         self._asked = False  # whether there are requests, since the last snapshot
         self._figures = msgspec.msgpack.decode(figures, type=Figures) if figures else Figures()
+        counts = self._figures.counts
+        self._meter = meters.Meter(step, counts, models.__len__, models.size)
 
     def process(self, items: Sequence[Incoming]) -> list[Output]:
         """Score and learn the items, in order.
@@ -64,14 +67,17 @@ class Partition:
             if not self._asked:
                 admission.answer(self._models.requests())
                 self._asked = True
-            admission.admit()
-            predictions, alarms = learned(self._rules, self._step, admission, self._figures)
+            works = admission.admit()
+            predictions, alarms = learned(
+                self._rules, self._models, self._step, admission, works, self._figures
+            )
             if self._figures.items % _SWEEP_EVERY == 0:
                 admission.forget_idle(_SWEPT)
             rejects, reports = admission.rejects(), []
             if self._figures.items % self._report_every == 0:
                 reports.append(self._report(batch[-1]))
                 reports.extend(self._chosen(batch[-1]))
+            self._meter.predictions += len(predictions)
             outputs.append(Output(predictions, rejects, reports, alarms))
         self._models.trim()
         return outputs
@@ -79,7 +85,9 @@ class Partition:
     def snapshot(self) -> tuple[bytes, bytes]:
         """Write what has changed. What the engine keeps: the store's pointer, and our figures."""
         self._asked = False
-        return self._models.commit(), msgspec.msgpack.encode(self._figures, order="sorted")
+        with meters.SNAPSHOT.labels(self._step).time():
+            pointer = self._models.commit()
+        return pointer, msgspec.msgpack.encode(self._figures, order="sorted")
 
     def _report(self, last: Incoming) -> Report:
         values: dict[str, float | None] = {
@@ -98,7 +106,7 @@ class Partition:
 
     def _chosen(self, last: Incoming) -> Iterator[Report]:
         """What the model of one key has chosen, if it does: busy keys are told of more often."""
-        record = self._models.fetch([last.key])[last.key].record
+        record = self._models.record(last.key)
         if not record.states:
             return
         values: dict[str, float | None] = {}

@@ -7,9 +7,9 @@ import numpy as np
 
 from okl_flow.events import Event, Forget, Incoming, Reason
 from okl_flow.learner import Learner
-from okl_flow.native import Array
+from okl_flow.native import Array, native
 
-__all__ = ["FEATURE_MAX", "diverged", "other_dim", "refusals"]
+__all__ = ["FEATURE_MAX", "all_fit", "diverged", "other_dim", "refusals"]
 
 FEATURE_MAX = 1e30
 """A larger feature is refused, as its powers would be infinite and spoil a model for ever."""
@@ -43,6 +43,23 @@ def refusals(
             if math.isnan(label) or task.first_refused(np.array([label])) >= 0:
                 message = f"a label must be {task.labels}; this one is {label}"
                 yield at, (Reason.LABEL, message)
+
+
+def all_fit(learners: Sequence[Learner], X: Array, y: Array) -> bool:
+    """Whether all models could take all of these events, NaN being no label.
+
+    Missing features do not count as such: they are looked at more closely by `refusals`.
+    """
+    return _all_below(X, FEATURE_MAX) and learners[0].task.first_refused(y) < 0
+
+
+@native
+def _all_below(X: Array, largest: float) -> bool:
+    values = X.reshape(X.size)
+    for i in range(values.shape[0]):
+        if not abs(values[i]) <= largest:
+            return False
+    return True
 
 
 def _wrong_feature(features: Array, may_miss: bool) -> str | None:

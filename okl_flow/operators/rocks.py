@@ -10,11 +10,12 @@ prefix of one length that tells keys apart: tables whose Bloom filter does not k
 over.
 """
 
+import os
 import struct
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ __all__ = [
     "LockedError",
     "after",
     "answered_requests",
+    "bytes_of",
     "compact",
     "erase",
     "explained",
@@ -61,6 +63,8 @@ __all__ = [
     "rows_by_key",
     "rows_from",
     "split_record_key",
+    "tables_of",
+    "version_ending",
     "version_of",
 ]
 
@@ -116,7 +120,12 @@ def record_prefix(key: str) -> bytes:
 
 def record_key(key: str, version: int) -> bytes:
     """Where a record lies."""
-    return record_prefix(key) + _VERSION.pack(_VERSION_MAX - version)
+    return record_prefix(key) + version_ending(version)
+
+
+def version_ending(version: int) -> bytes:
+    """What the rows of a version end with."""
+    return _VERSION.pack(_VERSION_MAX - version)
 
 
 def split_record_key(row: bytes) -> tuple[str, int]:
@@ -273,6 +282,21 @@ def open_database(path: Path, where: str, *, create: bool = False, patience: boo
                         "still running on this state directory, or give this one another"
                     ) from error
             time.sleep(_PAUSE_SECONDS)
+
+
+def bytes_of(path: Path) -> int:
+    """The bytes of a database on disk, whose files may come and go meanwhile."""
+    found = 0
+    for file in os.scandir(path):
+        with suppress(FileNotFoundError):
+            found += file.stat().st_size
+    return found
+
+
+def tables_of(path: Path) -> tuple[str, int]:
+    """The file that says which tables there are, and its length: each change makes it longer."""
+    current = (path / "CURRENT").read_text().strip()
+    return current, (path / current).stat().st_size
 
 
 def open_to_read(path: Path) -> Rdict:

@@ -74,11 +74,12 @@ class CompareOracle(Oracle):
         self.bets.pop(item.key, None)
         return super().forget(item, key)
 
-    def predict(self, key, score, label, seen, offset, time):
+    def predict(self, cause, score, label, seen, event):
+        key, offset = event.key, cause.cause.offset
         bets = self.bets.setdefault(key, Bets(self.names, self.first))
         name = bets.reported.setdefault(seen, bets.champion)
         if math.isfinite(score[name]):
-            self.predictions.append((key, name, score[name], label, seen, offset, time))
+            self.predictions.append((key, name, score[name], label, seen, offset, event.time))
         else:
             self.rejects.append((key, "failed", seen, offset))
         if label is not None:

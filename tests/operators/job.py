@@ -21,6 +21,7 @@ from okl_flow import make_learner
 from okl_flow.operators import compare, decode, encode, lines, prequential, write_lines
 from okl_flow.operators.disk import DiskStore
 from okl_flow.operators.partition import Partition
+from okl_flow.recovery import discard_unclosed
 from okl_flow.wire import Columns
 
 LEARNER = make_learner("bogd", budget=5, bandwidth=1.5)
@@ -100,14 +101,14 @@ def main():
     settings, number = json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2])
     if number == settings.get("dies"):
         arm(settings["failpoint"], settings["calls"])
+    recovery = Path(settings["folder"]) / "recovery"
+    discard_unclosed(recovery)
     cluster_main(
         flow_of(settings),
         settings["addresses"],
         number,
         epoch_interval=timedelta(milliseconds=settings["epoch"]),
-        recovery_config=RecoveryConfig(
-            str(Path(settings["folder"]) / "recovery"), backup_interval=timedelta(0)
-        ),
+        recovery_config=RecoveryConfig(str(recovery), backup_interval=timedelta(0)),
     )
 
 

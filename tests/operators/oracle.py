@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from okl_flow.events import Cause, Event, Forget, Label
-from okl_flow.murmur import seed_of
+from okl_flow.murmur import seeds_of
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Oracle:
             self.rejects.append((item.key, "unknown_label", label.id, item.cause.offset, number))
 
     def take_event(self, event, key):
-        label = event.label
+        joined = []
         waits = False
         if event.id is not None and self.count:
             if event.id in [one[0] for one in key.waiting] + [one[0] for one in key.past]:
@@ -112,19 +112,23 @@ class Oracle:
             early = [one for one in key.early if one.id == event.id]
             if early:
                 key.early.remove(early[0])
-                if label is None:
-                    label = early[0].label
+                known = event.label
+                if known is None:
+                    joined, known = early, early[0].label
                 else:
-                    same = label == early[0].label
+                    same = known == early[0].label
                     reason = "duplicate_label" if same else "contradicting_label"
                     self.rejects.append((event.key, reason, event.id, event.cause.offset, 1))
-                self.remember(key, event.id, label)
-            waits = label is None
+                self.remember(key, event.id, known)
+            waits = event.label is None and not joined
         if key.state is None:
-            key.state = self.learner.init(len(event.features), seed=seed_of(event.key))
-        y = math.nan if label is None else label
+            key.state = self.learner.init(len(event.features), seed=seeds_of([event.key])[0])
+        y = math.nan if event.label is None else event.label
         [score] = self.learner.step(key.state, event.features[None], np.array([y])).tolist()
-        self.predict(event.key, score, label, key.events, event.cause.offset, event.time)
+        self.predict(event, score, event.label, key.events, event)
+        for label in joined:
+            self.learner.step(key.state, event.features[None], np.array([label.label]))
+            self.predict(label, score, label.label, key.events, event)
         if waits:
             key.waiting.append((event.id, event, key.events, score))
             if len(key.waiting) > self.count:
@@ -139,7 +143,7 @@ class Oracle:
                 del key.waiting[place]
                 self.remember(key, id, label.label)
                 self.learner.step(key.state, event.features[None], np.array([label.label]))
-                self.predict(label.key, score, label.label, seen, label.cause.offset, event.time)
+                self.predict(label, score, label.label, seen, event)
                 return
         for id, known in key.past:
             if id == label.id and known is None:
@@ -168,13 +172,25 @@ class Oracle:
         id = None if isinstance(item, Forget) else item.id
         self.rejects.append((item.key, reason, id, item.cause.offset, 0))
 
-    def predict(self, key, score, label, seen, offset, time):
-        self.predictions.append((key, score, label, seen, offset, time))
+    def predict(self, cause, score, label, seen, event):
+        came = None if cause is event else event.cause.offset
+        self.predictions.append(
+            (event.key, score, label, seen, cause.cause.offset, event.time, came)
+        )
 
 
 def as_oracle_says(predictions):
     return [
-        (one.key, one.score, one.label, one.seen, one.cause.offset, one.time) for one in predictions
+        (
+            one.key,
+            one.score,
+            one.label,
+            one.seen,
+            one.cause.offset,
+            one.time,
+            one.event and one.event.offset,
+        )
+        for one in predictions
     ]
 
 

@@ -18,12 +18,11 @@ from okl_flow.contest import Terms
 from okl_flow.events import Cause, Event, Label, Reason
 from okl_flow.learner import loss_of
 from okl_flow.losses import loss_value
-from okl_flow.murmur import seed_of
+from okl_flow.murmur import seeds_of
 from okl_flow.operators import compare
 from okl_flow.operators.admission import Rules
 from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Partition
-from okl_flow.operators.record import RecordCodec
 from okl_flow.operators.store import MemoryStore, StoreError
 from okl_flow.tasks import Regression
 from okl_flow.waiting import Limits
@@ -62,13 +61,12 @@ def partition_of(
         "dim": None,
         "limits": Limits(100, None),
         "forget_after": None,
-        "warm_starts": (None,) * len(learners),
         **rules,
     }
     pointer, figures = snapshot or (None, None)
     held = list(learners.values())
     store = MemoryStore(pointer, 64, held, list(learners))
-    models = Models(store, RecordCodec(held), live, terms)
+    models = Models(store, held, live, terms)
     made = Rules(learners=tuple(held), names=tuple(learners), terms=terms, **settings)
     return Partition("p007", "compare", made, models, report_every, figures)
 
@@ -256,7 +254,7 @@ def test_a_challenger_that_fails_has_made_mistakes_and_hurts_nobody():
     learners = {"good": good, "broken": FromRiver(Broken())}
     partition = partition_of(learners, "good", promotes=False, report_every=300)
     [output] = partition.process(events(X, y))
-    state = good.init(2, seed=seed_of("k"))
+    state = good.init(2, seed=seeds_of(["k"])[0])
     assert [one.score for one in output.predictions] == good.step(state, X, y).tolist()
     assert output.rejects == []
     [report] = output.reports
@@ -331,7 +329,7 @@ def test_a_label_before_the_first_event_leaves_no_contest_and_is_found():
     partition.process([Label("k", "a", 1.0, Cause("t", 0, 0), 5)])
     partition = partition_of(snapshot=partition.snapshot())
     [output] = partition.process([Event("k", np.ones(1), Cause("t", 0, 1), "a", 6)])
-    assert output.predictions[0].label == 1.0
+    assert [one.label for one in output.predictions] == [None, 1.0]
 
 
 def test_a_river_challenger_goes_on_where_it_was():
@@ -396,7 +394,7 @@ def test_another_champion_of_the_same_learners_goes_on_with_their_states(items, 
     second, _alarms = run(tmp_path, items, in_another_order, "good", **settings)
     assert {one.learner for one in second} == {"good"}
     whole = [one for one in items if isinstance(one, Event)]
-    alone = LEARNERS["good"].init(2, seed=seed_of("k"))
+    alone = LEARNERS["good"].init(2, seed=seeds_of(["k"])[0])
     X, y = np.array([one.features for one in whole]), [one.label for one in whole]
     assert [one.score for one in second] == LEARNERS["good"].step(alone, X, y)[100:150].tolist()
 

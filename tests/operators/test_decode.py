@@ -3,14 +3,28 @@
 import json
 
 import bytewax.operators as op
+import numpy as np
 import pytest
 from bytewax.dataflow import Dataflow
+from bytewax.errors import BytewaxRuntimeError
 from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
 
 from okl_flow.events import Event, Reject
 from okl_flow.operators.decode import decode
-from okl_flow.wire import Columns, Csv, Decoder, Names, Raw
+from okl_flow.wire import (
+    Columns,
+    Confluent,
+    Csv,
+    Decoder,
+    Names,
+    Raw,
+    RegistryError,
+    SchemaRegistry,
+    Vectors,
+)
 from tests.wire.plain import plain
+from tests.wire.registry import serving
+from tests.wire.test_avro import FULL, framed, written
 
 
 def raws(count=25):
@@ -42,6 +56,14 @@ def test_streams_are_those_of_the_decoder(batch_size):
     assert rejects == refused
     assert len(events) + len(rejects) == 25
     assert len(rejects) > 5
+
+
+def test_a_batch_of_more_than_are_decoded_at_once():
+    given = raws(1001)
+    events, rejects = ran(1001, given=given, features=Columns(2))
+    expected, refused = Decoder("json", Columns(2))(given)
+    assert list(map(plain, events)) == list(map(plain, expected))
+    assert rejects == refused
 
 
 def test_on_several_workers():
@@ -77,3 +99,30 @@ def test_only_rejects():
     events, [reject] = ran(given=[Raw(b"{")], features=Columns(1))
     assert events == []
     assert isinstance(reject, Reject)
+
+
+def test_vectors():
+    value = np.array([0.5, 2, -1], dtype="<f8").tobytes()
+    given = [Raw(value, b"ann", "t", 1, 2), Raw(value[1:], b"ann", "t", 1, 3)]
+    [event], [reject] = ran(
+        given=given, format=Vectors("float64", label="last", id="place"), features=Columns(2)
+    )
+    assert (event.id, event.label, event.features.tolist()) == ("t-1-2", -1.0, [0.5, 2.0])
+    assert reject.id == "t-1-3"
+
+
+def test_schemas_of_a_registry():
+    with serving() as registry:
+        id = registry.add(FULL)
+        format = Confluent(SchemaRegistry(registry.url, patience=0.0))
+        octets = written(FULL, {"key": "ann", "features": [0.5, 2]})
+        given = [Raw(framed(id, octets)), Raw(framed(id + 1, octets), b"bob")]
+        [event], [reject] = ran(given=given, format=format, features=Columns(2))
+        assert (event.key, reject.key) == ("ann", "bob")
+        registry.faults = [(500, b"")]
+        with pytest.raises(BytewaxRuntimeError) as stopped:
+            ran(given=given, format=format, features=Columns(2))
+        causes = [stopped.value]
+        while causes[-1].__cause__ is not None:
+            causes.append(causes[-1].__cause__)
+        assert isinstance(causes[-1], RegistryError)

@@ -16,6 +16,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
 
+from okl_flow import draining
 from okl_flow.operators.files import LinesSink, LinesSource, lines, write_lines
 from okl_flow.wire import Encoded, Raw
 
@@ -348,3 +349,14 @@ def test_each_line_once_after_kills(tmp_path):
 
 def size(path):
     return path.stat().st_size if path.exists() else 0
+
+
+def test_a_file_ends_early_when_the_process_is_to_end(file, request):
+    request.addfinalizer(draining.reset)
+    source = LinesSource(file(b"one\ntwo\nthree\n"), batch_size=1)
+    first, state = drained(source, batches=1)
+    draining.request()
+    assert drained(source, state=state) == ([], state)
+    draining.reset()
+    rest, _state = drained(source, state=state)
+    assert [raw.value for batch in first + rest for raw in batch] == [b"one", b"two", b"three"]

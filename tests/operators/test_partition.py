@@ -7,11 +7,10 @@ from river import linear_model
 from okl_flow import make_learner
 from okl_flow.adapters import FromRiver
 from okl_flow.events import Cause, Event, Forget, Label, Reason
-from okl_flow.murmur import seed_of
+from okl_flow.murmur import seeds_of
 from okl_flow.operators.admission import Rules
 from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Partition
-from okl_flow.operators.record import RecordCodec
 from okl_flow.operators.store import MemoryStore
 from okl_flow.packing import packer_of
 from okl_flow.waiting import Limits
@@ -23,20 +22,21 @@ from tests.operators.oracle import (
 )
 
 LEARNER = make_learner("bogd", budget=5, bandwidth=1.5)
+ELSEWHERE = Cause("labels", 1, 8)
 
 
-def partition_of(learner=LEARNER, *, snapshot=None, live=1000, report_every=10_000, **rules):
+def partition_of(
+    learner=LEARNER, *, snapshot=None, live=1000, report_every=10_000, warm=None, **rules
+):
     """A partition that goes on from a snapshot."""
     settings = {
         "dim": None,
         "limits": Limits(100, None),
         "forget_after": None,
-        "warm_start": None,
         **rules,
     }
     pointer, figures = snapshot or (None, None)
-    models = Models(MemoryStore(pointer, 64, [learner]), RecordCodec([learner]), live)
-    settings["warm_starts"] = (settings.pop("warm_start"),)
+    models = Models(MemoryStore(pointer, 64, [learner]), [learner], live, None, [warm])
     made = Rules(learners=(learner,), names=(learner.name,), **settings)
     return Partition("p007", "learn", made, models, report_every, figures)
 
@@ -128,7 +128,7 @@ def test_a_model_that_chooses_says_what_it_has_chosen(size, live):
         if isinstance(item, Forget):
             del states[item.key], seen[item.key]
             continue
-        state = states.setdefault(item.key, CHOOSING.init(2, seed=seed_of(item.key)))
+        state = states.setdefault(item.key, CHOOSING.init(2, seed=seeds_of([item.key])[0]))
         CHOOSING.step(state, X[at : at + 1], y[at : at + 1])
         seen[item.key] = seen.get(item.key, 0) + 1
         if (at + 1) % 50 == 0:
@@ -195,6 +195,22 @@ def test_a_model_that_diverges_says_so_and_the_other_keys_go_on():
     assert output.predictions[-1].key == "b"
 
 
+@pytest.mark.parametrize("batch", [1, 2, 9])
+def test_a_label_makes_the_same_predictions_before_its_event_as_after_it(batch):
+    event, label = Event("k", np.ones(2), Cause("t", 0, 3), "a", 7), Label("k", "a", 1.0, ELSEWHERE)
+    first = events([[1.0, 0.5]], [-1.0])
+    made = []
+    for items in ([event, label], [label, event]):
+        partition = partition_of()
+        outputs = [one for each in cut([*first, *items], batch) for one in partition.process(each)]
+        made.append([one for output in outputs for one in output.predictions])
+    assert made[0] == made[1]
+    [_first, predicted, told] = made[0]
+    assert (predicted.cause, predicted.label, predicted.event) == (event.cause, None, None)
+    assert (told.cause, told.label, told.event, told.time) == (ELSEWHERE, 1.0, event.cause, 7)
+    assert told.score == predicted.score != 0.0
+
+
 def test_multiclass_scores_are_lists_and_wait_as_such():
     learner = make_learner("kogd", task="multiclass", classes=3, loss="logistic")
     x = np.ones(2)
@@ -222,7 +238,7 @@ def test_new_keys_begin_with_the_warm_start():
     state = learner.init(2)
     learner.step(state, [[1.0, 0.0]], [1.0])
     warm = packer_of(learner).pack(state)
-    [output] = partition_of(learner, warm_start=warm).process(events([[1.0, 0.0]], [1.0]))
+    [output] = partition_of(learner, warm=warm).process(events([[1.0, 0.0]], [1.0]))
     assert output.predictions[0].score == learner.score(state, [[1.0, 0.0]])[0] != 0.0
     assert output.predictions[0].seen == 0
 

@@ -1,10 +1,15 @@
 """Records: what was packed comes back, and damage is found."""
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
 
 from okl_flow import make_learner
 from okl_flow.operators.record import Record, RecordCodec, RecordError
+from okl_flow.operators.shelf import NEVER
+from okl_flow.packing import Pieces
 from tests.conformance.cases import events_for
 
 LEARNERS = [make_learner("kogd", budget=4), make_learner("fogd", feature_count=6)]
@@ -30,6 +35,20 @@ def test_what_was_packed_comes_back(time, notes):
     X, y = events_for("binary", 40)
     for learner, state, other in zip(LEARNERS, record.states, learned(), strict=True):
         np.testing.assert_array_equal(learner.step(state, X, y), learner.step(other, X, y))
+
+
+def test_many_records_are_packed_at_once_as_each_alone():
+    """Whatever they hold: of each byte, what `struct` and `zlib` make of it."""
+    drawn = np.random.default_rng(4)
+    events = drawn.integers(0, 2**62, 60)
+    times = np.where(drawn.random(60) < 0.3, NEVER, drawn.integers(-(2**62), 2**62, 60))
+    parts = [[drawn.bytes(int(size)) for size in drawn.integers(0, 40, 60)] for _ in range(3)]
+    packed = RecordCodec.pack_all(events, times, [Pieces.of(one) for one in parts])
+    for one, count, time, notes, *states in zip(packed, events, times, *parts, strict=True):
+        flags = int(time != NEVER) | (2 if any(states) else 0)
+        head = struct.pack("<BBQqI", 1, flags, count, 0 if time == NEVER else time, len(notes))
+        body = head + notes + b"".join(states)
+        assert one == body + struct.pack("<I", zlib.crc32(body))
 
 
 def test_a_key_without_events_has_no_states():
