@@ -1,4 +1,4 @@
-"""Flows that run as they are, over files: `python -m bytewax.run dataflows.classify:flow`.
+"""Flows that run as they are: `python -m bytewax.run dataflows.classify:flow`.
 
-Each is a file to read, to run with other settings, or to copy and change.
+Each is over files or topics, and a file to read, to run with other settings, or to copy and change.
 """

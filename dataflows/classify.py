@@ -37,10 +37,22 @@ Three workers, or two processes, share reading, judging and writing; one model h
 
     $ python -m bytewax.run dataflows.classify:flow -w 3
     ...
-    $ python -m bytewax.testing dataflows.classify:flow -p 2
+    $ okl-flow run dataflows.classify:flow --processes 2
     ...
 
-The learner is a name and its parameters; of several classes, labels and learner name them:
+With brokers the same variables name topics. The one model learns in the order of the events, which
+only a topic of one partition fixes:
+
+    $ okl-flow produce events.jsonl --brokers localhost:9092 --topic incoming --create 1
+    $ export OKL_EVENTS=incoming OKL_DELIVERY=exactly_once OKL_TAIL=false
+    $ okl-flow run dataflows.classify:flow --brokers localhost:9092 --create-topics 4
+    ...
+
+Predictions are in the topic incoming.predictions, and so on. Without OKL_TAIL=false the flow waits
+for more. A recovery directory lets it go on where it was: docs/dataflows.md.
+
+The learner is a name and its parameters; OKL_LABELS_CLASSES
+names several classes, of which the learner has to know:
 
     $ OKL_LEARNER="arow forgetting=0.99" python -m bytewax.run dataflows.classify:flow
     ...
@@ -50,10 +62,12 @@ file: the whole flow is below.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from bytewax.dataflow import Dataflow
 
 from dataflows import pieces
+from dataflows.sections import Learning, Stored
 from dataflows.settings import Settings, learner_of, runnable, settings_of
 from okl_flow.operators import prequential
 
@@ -61,21 +75,30 @@ __all__ = ["Classify", "flow"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classify(Settings):
+class Classify(Settings, Learning, Stored):
     """The settings of this flow, besides those of all."""
 
+    name: str = "classify"
     learner: str = "ons scale=standard bandwidth=auto"
 
 
-@runnable
+@runnable(Classify)
 def flow() -> Dataflow:
     """One model for all events."""
     settings = settings_of(Classify)
     learner = learner_of(settings.learner)
-    flow = Dataflow("classify")
+    flow = Dataflow(settings.name)
     decoded = pieces.read(flow, settings, key=pieces.ONE)
     events = pieces.under_one_key(decoded.events)
-    learned = prequential("learn", events, learner, partitions=1)
-    judged = pieces.judge("evaluate", learned.predictions, learner, partitions=1, keys="none")
+    learned = prequential(
+        "learn",
+        events,
+        learner,
+        labels_wait=pieces.after(settings.labels_wait, timedelta(hours=1)),
+        labels_wait_count=settings.labels_wait_count,
+        partitions=1,
+        state_dir=settings.state,
+    )
+    judged = pieces.judge("evaluate", learned.predictions, learner, settings, partitions=1)
     pieces.write(settings, decoded, learned, [judged])
     return flow

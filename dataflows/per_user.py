@@ -18,9 +18,9 @@ are records of their own, a minute later on average; a tenth never comes:
 Users 4 and 9 have changed; so have 14 and 19, who send too few events to tell. An event
 is predicted when it comes, and reported again with its label when that comes, as it was predicted:
 
-    $ grep '"id":"e310"' out/predictions.jsonl | grep -o '"probability.*'
-    "probability":0.9478810421911236,"label":null,"loss":null,"ordinal":0}
-    "probability":0.9478810421911236,"label":1.0,"loss":0.053526267521511385,"ordinal":0}
+    $ grep '"id":"e310"' out/predictions.jsonl | grep -o '"probability.*"loss":[^,]*'
+    "probability":0.9478810421911236,"label":null,"loss":null
+    "probability":0.9478810421911236,"label":1.0,"loss":0.053526267521511385
 
 This keeps the models in memory. With a state directory they are on disk, for as many users as
 there are, and with a recovery store a run that was stopped or killed goes on where it was, when
@@ -37,8 +37,18 @@ workers, or two processes, share the users:
 
     $ python -m bytewax.run dataflows.per_user:flow -w 3
     ...
-    $ python -m bytewax.testing dataflows.per_user:flow -p 2
+    $ okl-flow run dataflows.per_user:flow --processes 2
     ...
+
+With brokers the same variables name topics, in which the events of a user have their order:
+
+    $ okl-flow produce events.jsonl --brokers localhost:9092 --topic incoming --create 4
+    $ export OKL_EVENTS=incoming OKL_DELIVERY=exactly_once OKL_TAIL=false
+    $ okl-flow run dataflows.per_user:flow --brokers localhost:9092 --create-topics 4
+    ...
+
+Predictions are in the topic incoming.predictions, and so on. Without OKL_TAIL=false the flow waits
+for more. A recovery directory lets it go on where it was: docs/dataflows.md.
 
 How long events wait for labels, and when a user is forgotten who sends nothing more, in the time
 of the events:
@@ -58,39 +68,43 @@ from datetime import timedelta
 from bytewax.dataflow import Dataflow
 
 from dataflows import pieces
-from dataflows.settings import Settings, learner_of, runnable, settings_of
+from dataflows.sections import Learning
+from dataflows.settings import Keyed, learner_of, runnable, settings_of
 from okl_flow.operators import prequential
 
 __all__ = ["PerUser", "flow"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerUser(Settings):
+class PerUser(Keyed, Learning):
     """The settings of this flow, besides those of all."""
 
+    name: str = "per_user"
     learner: str = "ons budget=20 scale=standard bandwidth=1 forgetting=0.995"
-    state: str | None = None  # directory of the models; without one the engine keeps them
-    labels_wait: float = 24.0  # hours that an event waits for its label
-    forget_after: float = 30.0  # days without an event after which a user is forgotten
-    partitions: int = 64
+    forget_after: float | None = 30.0
 
 
-@runnable
+@runnable(PerUser)
 def flow() -> Dataflow:
     """A model for every user."""
     settings = settings_of(PerUser)
     learner = learner_of(settings.learner)
-    flow = Dataflow("per_user")
+    flow = Dataflow(settings.name)
     decoded = pieces.read(flow, settings)
     learned = prequential(
         "learn",
         decoded.events,
         learner,
-        labels_wait=timedelta(hours=settings.labels_wait),
+        labels_wait=pieces.after(settings.labels_wait, timedelta(hours=1)),
+        labels_wait_count=settings.labels_wait_count,
         partitions=settings.partitions,
         state_dir=settings.state,
-        forget_after=timedelta(days=settings.forget_after),
+        keys_in_memory=settings.keys_in_memory,
+        forget_after=pieces.after(settings.forget_after, timedelta(days=1)),
+        report_every=settings.counts_every,
     )
-    judged = pieces.judge("evaluate", learned.predictions, learner, partitions=settings.partitions)
+    judged = pieces.judge(
+        "evaluate", learned.predictions, learner, settings, partitions=settings.partitions
+    )
     pieces.write(settings, decoded, learned, [judged])
     return flow

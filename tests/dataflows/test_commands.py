@@ -1,4 +1,4 @@
-"""The commands that the flows and docs/dataflows.md show work, and print what is shown."""
+"""The commands that the flows and the pages on them show work, and print what is shown."""
 
 import ast
 import doctest
@@ -10,6 +10,16 @@ import pytest
 from tests.dataflows.conftest import ROOT
 
 FLOWS = ("classify", "regress", "per_user", "choose_kernel", "compare")
+PAGES = (
+    "docs/dataflows.md",
+    "docs/running.md",
+    "docs/exactly_once.md",
+    "docs/late_labels.md",
+    "docs/page.md",
+    "docs/plotting.md",
+    "docs/recovering.md",
+)
+BROKERS = "localhost:9092"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -27,13 +37,19 @@ def blocks_of_flow(name):
     return [textwrap.dedent(block) for block in indented]
 
 
-def blocks_of_page():
-    """The parts of the page, each with the commands of its own."""
-    page = (ROOT / "docs" / "dataflows.md").read_text()
-    for part in page.split("\n## "):
-        blocks = re.findall(r"```console\n(.*?)```", part, flags=re.S)
-        if blocks:
-            yield pytest.param("".join(blocks), id=part.partition("\n")[0])
+def needs_broker(block):
+    """Whether a block is for tests/kafka/test_dataflows.py to run."""
+    return BROKERS in block
+
+
+def blocks_of_pages(*more):
+    """The parts of the pages, each with the commands of its own."""
+    for name in (*PAGES, *more):
+        page = (ROOT / name).read_text()
+        for part in page.split("\n## "):
+            blocks = re.findall(r"```console\n(.*?)```", part, flags=re.S)
+            if blocks:
+                yield pytest.param("".join(blocks), id=part.partition("\n")[0])
 
 
 def check(folder, block, **variables):
@@ -52,7 +68,8 @@ def check(folder, block, **variables):
 CASES = [
     pytest.param(name, number, id=f"{name}-{number}")
     for name in FLOWS
-    for number in range(len(blocks_of_flow(name)))
+    for number, block in enumerate(blocks_of_flow(name))
+    if not needs_broker(block)
 ]
 
 
@@ -70,10 +87,20 @@ def test_what_a_flow_says_of_itself(name, number, folder):
 def test_every_flow_shows_all_ways_to_run_it():
     for name in FLOWS:
         text = "".join(blocks_of_flow(name))
-        for words in ("make-stream", "bytewax.recovery", "-r recovery", "-w 3", "-p 2", "OKL_"):
+        for words in (
+            "make-stream",
+            "bytewax.recovery",
+            "-r recovery",
+            "-w 3",
+            "--processes 2",
+            f"--brokers {BROKERS}",
+            "OKL_",
+        ):
             assert words in text, f"{name} does not show {words}"
 
 
-@pytest.mark.parametrize("block", list(blocks_of_page()))
-def test_what_the_page_shows(block, folder):
+@pytest.mark.parametrize(
+    "block", [one for one in blocks_of_pages() if not needs_broker(one.values[0])]
+)
+def test_what_a_page_shows(block, folder):
     check(folder, block)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from okl_flow import make_learner, streams
-from okl_flow.murmur import seed_of
-from tests.dataflows.conftest import Folder
+from okl_flow.murmur import seeds_of
+from tests.dataflows.conftest import ROOT, Folder, shell
 
 CLASSIFY = "python -m bytewax.run dataflows.classify:flow"
 REGRESS = "python -m bytewax.run dataflows.regress:flow"
@@ -65,7 +65,7 @@ def test_one_model_takes_all_keys_names_and_labels(folder):
         CLASSIFY,
         OKL_EVENTS="a.jsonl,b.jsonl",
         OKL_FEATURES="b,a",
-        OKL_LABELS="out,in",
+        OKL_LABELS_CLASSES="out,in",
         OKL_LEARNER=LIGHT,
     )
     predictions = folder.records("predictions")
@@ -78,7 +78,7 @@ def test_several_classes_are_a_matter_of_the_learner(folder):
     rows = [f"{x:g},{'abc'[int(3 * x)]}" for x in np.random.default_rng(0).random(600)]
     (folder.path / "e.csv").write_text("\n".join(["x,label", *rows]))
     learner = "ons task=multiclass classes=3 bandwidth=0.2"
-    folder.run(CLASSIFY, OKL_EVENTS="e.csv", OKL_LABELS="a,b,c", OKL_LEARNER=learner)
+    folder.run(CLASSIFY, OKL_EVENTS="e.csv", OKL_LABELS_CLASSES="a,b,c", OKL_LEARNER=learner)
     late = folder.records("predictions")[300:]
     assert np.mean([one["predicted"] != one["label"] for one in late]) < 0.1
 
@@ -134,7 +134,7 @@ def test_per_user_is_a_loop_over_each_user(undisturbed):
     states, wanted = {}, {}
     for _time, is_label, at in sorted(records):
         key = streams.user_name(made.users[at])
-        state = states.setdefault(key, learner.init(2, seed=seed_of(key)))
+        state = states.setdefault(key, learner.init(2, seed=seeds_of([key])[0]))
         known = is_label or made.label_times[at] == made.times[at]
         y = made.y[at] if known else np.nan
         score = learner.step(state, made.X[at : at + 1], [y])[0]
@@ -169,7 +169,10 @@ def sorted_lines(folder, name):
 
 @pytest.mark.parametrize(
     "command",
-    [f"{PER_USER} -w 3", "python -m bytewax.testing dataflows.per_user:flow -p 2"],
+    [
+        f"{PER_USER} -w 3",
+        "okl-flow run dataflows.per_user:flow --processes 2 --recovery-dir recovery",
+    ],
     ids=["three workers", "two processes"],
 )
 def test_predictions_do_not_depend_on_who_works(command, undisturbed, folder):
@@ -214,7 +217,7 @@ def test_idle_users_are_forgotten_and_labels_do_not_wait_for_ever(undisturbed, f
 
 def test_choose_kernel_tells_what_it_chose_and_what_that_is_worth(folder):
     make = "okl-flow make-stream users --keys 10 --drifting 0 --events 6000 > events.jsonl"
-    folder.run(f"{make}; {CHOOSE}", OKL_CHOSEN_EVERY="500")
+    folder.run(f"{make}; {CHOOSE}", OKL_COUNTS_EVERY="500")
     rates = [
         last_report(folder, f"choose_kernel.judge_{which}")["values"]["mistake_rate"]
         for which in ("choosing", "fixed")
@@ -254,26 +257,22 @@ def test_compare_lets_the_better_learner_take_over(folder):
         assert (before, after) == ({"linear"}, {"kernel"})
 
 
-@pytest.mark.parametrize("learners", ["arow", "a: arow; a: bogd", ": arow"])
-def test_learners_need_names_of_their_own(learners, folder):
-    (folder.path / "events.jsonl").write_text('{"key": "ann", "features": [1, 2]}\n')
-    said = folder.refused(COMPARE, OKL_LEARNERS=learners)
-    assert said.startswith("dataflows.compare: OKL_LEARNERS must be like")
-
-
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
         ({"OKL_EVENTS": "none.jsonl"}, "OKL_EVENTS: there is no file 'none.jsonl' here"),
-        ({"OKL_EVENT": "x"}, "OKL_EVENT is no setting of this flow; did you mean 'OKL_EVENTS'?"),
-        ({"OKL_LEARNER": "kogdd"}, "there is no learner 'kogdd'; did you mean 'kogd'?"),
+        ({"OKL_EVENT": "x"}, "OKL_EVENT: there is no such setting; did you mean 'OKL_EVENTS'?"),
+        (
+            {"OKL_LEARNER": "kogdd"},
+            "OKL_LEARNER: there is no learner 'kogdd'; did you mean 'kogd'?",
+        ),
         ({"OKL_LEARNER": "kogd"}, "the memory of kogd has no bound"),
         ({"OKL_LEARNER": "ons budget"}, "OKL_LEARNER: expected a name and parameters such as"),
-        ({"OKL_PARTITIONS": "many"}, "OKL_PARTITIONS: expected a whole number, found 'many'"),
-        ({"OKL_LABELS_WAIT": "1 h"}, "OKL_LABELS_WAIT: expected a number, found '1 h'"),
+        ({"OKL_PARTITIONS": "many"}, "OKL_PARTITIONS: expected a whole number at least 1, fou"),
+        ({"OKL_LABELS_WAIT": "1 h"}, "OKL_LABELS_WAIT: expected a number above 0, or 'forever'"),
         ({"OKL_REJECTS": "./events.jsonl"}, "OKL_REJECTS: ./events.jsonl is read or written"),
-        ({"OKL_FORMAT": "xml"}, "format must be one of"),
-        ({"OKL_LABELS": "a"}, "labels must be two or more"),
+        ({"OKL_FORMAT": "xml"}, "OKL_FORMAT: expected one of jsonl, csv, libsvm"),
+        ({"OKL_LABELS_CLASSES": "a"}, "OKL_LABELS_CLASSES: expected two or more labels"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(variables, words, folder):
@@ -282,3 +281,71 @@ def test_wrong_settings_are_refused_in_one_line(variables, words, folder):
     assert said.startswith("dataflows.per_user: ")
     assert words in said
     assert (folder.path / "events.jsonl").read_text()
+
+
+def test_a_file_describes_a_run(folder):
+    (folder.path / "job").mkdir()
+    text = (ROOT / "dataflows" / "per_user.toml").read_text()
+    (folder.path / "job" / "per_user.toml").write_text(text)
+    folder.run("okl-flow make-stream users --keys 20 --events 2000 > job/events.jsonl")
+    folder.run(f"okl-flow run job/per_user.toml; OKL_EVENTS=job/events.jsonl {PER_USER}")
+    assert sorted_lines(folder, "predictions") == sorted_lines(
+        Folder(folder.path / "job"), "predictions"
+    )
+    assert (folder.path / "job" / "state" / "state.json").is_file()
+    assert list((folder.path / "job" / "recovery").glob("part-*"))
+
+
+def test_settings_of_a_file_are_refused_with_their_line_and_give_way(folder):
+    (folder.path / "a.jsonl").write_text('{"key": "ann", "features": [1, 2]}\n')
+    file = folder.path / "run.toml"
+    begin = 'flow = "dataflows.per_user:flow"\n[run]\nlog = "text"\n'
+    for line, words in (
+        ('[source]\nevent = "a.jsonl"', "source.event: there is no such setting; did you mean"),
+        ('[labels]\nwait = "1 h"', "labels.wait: expected a number above 0, or 'forever', fo"),
+        ('[source]\nevents = "b.jsonl"', "source.events: there is no file "),
+        ('[sinks]\ndelivery = "exactly_once"', "sinks.delivery: is of no use without source"),
+        ("[learner]\nbudget = 0", "learner.budget: "),
+    ):
+        file.write_text(begin + line)
+        ran = shell("okl-flow run run.toml", folder.path)
+        assert ran.code == 2
+        assert f"dataflows.per_user: run.toml, line 5: {words}" in ran.output
+    file.write_text(begin + '[source]\nevents = "b.jsonl"\n[state]\nforget_after = "${DAYS}"')
+    said = folder.run("okl-flow run run.toml", OKL_EVENTS="a.jsonl", DAYS="3")
+    assert "finished" in said
+    assert len(folder.records("predictions")) == 1
+
+
+def test_a_run_tells_all_that_is_wrong_at_once(folder):
+    (folder.path / "run.toml").write_text(
+        'flow = "dataflows.per_user:flow"\n[source]\nevent = "a"\n[learner]\nbugdet = 3\n'
+    )
+    ran = shell("okl-flow run run.toml --set run.log=text", folder.path)
+    assert ran.code == 2
+    assert "line 3: source.event: " in ran.output
+    assert "line 5: learner.bugdet: " in ran.output
+
+
+def test_evaluation_is_as_the_settings_say(folder):
+    make = "okl-flow make-stream users --keys 5 --events 600 > events.jsonl"
+    folder.run(
+        f"{make}; {PER_USER}",
+        OKL_EVALUATION_REPORT_EVERY="100",
+        OKL_EVALUATION_WINDOW="50",
+        OKL_EVALUATION_KEYS="all",
+        OKL_EVALUATION_KEY_REPORT_EVERY="40",
+        OKL_EVALUATION_DRIFT="none",
+        OKL_COUNTS_EVERY="20",
+        OKL_LEARNER_BUDGET="5",
+    )
+    reports = folder.records("reports")
+    whole = [one["values"] for one in reports if one["subject"] == "stream"]
+    assert [one["labelled"] for one in whole[:3]] == [100.0, 200.0, 300.0]
+    mistakes = [one["window_mistake_rate"] * 50 for one in whole]
+    assert all(abs(one - round(one)) < 1e-9 for one in mistakes), "the window is not of 50"
+    assert len(whole) >= 5
+    keys = [one for one in reports if one["subject"] == "key" and "labelled" in one["values"]]
+    assert {one["values"]["labelled"] % 40 for one in keys} == {0.0}
+    assert any(one["subject"] == "partition" for one in reports)
+    assert folder.records("alarms") == []

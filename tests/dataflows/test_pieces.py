@@ -9,9 +9,11 @@ from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, run_main
 
 from dataflows import pieces
+from dataflows.faults import OF_TOPICS
 from dataflows.settings import Settings, learner_of, runnable, settings_of
 from okl_flow import make_learner
 from okl_flow.events import Alarm, Cause, Prediction, Reason, Reject, Report
+from okl_flow.job import declared
 from okl_flow.operators.files import first_line
 
 CAUSE = Cause("events.jsonl", 0, 7)
@@ -59,9 +61,33 @@ def test_records_in_words(record, words):
     assert pieces.in_words(record) == words
 
 
+def test_what_is_said_of_a_topic_names_partition_and_offset():
+    reject = Reject(Reason.LABEL, "what was wrong", Cause("events", 2, 7), key="ann")
+    said = pieces.in_words(reject, is_file=False)
+    assert said == "rejected of ann, offset 7 of partition 2 of events: what was wrong"
+
+
+def test_outputs_are_named_after_the_first_topic():
+    variables = {"OKL_BROKERS": "a:1", "OKL_EVENTS": "x,y", "OKL_LABELS": "z", "OKL_ALARMS": "b"}
+    found = settings_of(Settings, variables)
+    assert found.inputs == ["x", "y", "z"]
+    assert list(found.outputs.values()) == ["x.predictions", "x.reports", "b", "x.rejects"]
+    assert settings_of(Settings, {"OKL_BROKERS": "a:1"}).inputs == ["events"]
+
+
+@pytest.mark.parametrize("name", OF_TOPICS)
+def test_what_is_for_topics_is_refused_without_brokers(name):
+    [one] = [one for one in declared(Settings) if one.name == name]
+    variable, value = one.variable, one.example
+    message = rf"{variable}: is of no use without source\.brokers \(OKL_BROKERS\)"
+    with pytest.raises(ValueError, match=message):
+        settings_of(Settings, {variable: value})
+
+
 def test_settings_are_those_given_and_else_the_defaults():
-    found = settings_of(Settings, {"OKL_FORMAT": "csv", "OKL_LABELS": "", "PATH": "x"})
-    assert found == Settings(format="csv")
+    found = settings_of(Settings, {"OKL_FEATURES": "3", "OKL_LABELS_CLASSES": "", "PATH": "x"})
+    assert found == Settings(features="3")
+    assert settings_of(Settings, {"OKL_RUN_PROCESSES": "2"}) == Settings()
 
 
 def test_a_learner_in_one_line():
@@ -76,7 +102,7 @@ def test_a_flow_that_is_built_leaves_little_to_the_collector():
     built = Dataflow("built")
     before = gc.get_freeze_count()
     try:
-        assert runnable(lambda: built)() is built
+        assert runnable(Settings)(lambda: built)() is built
         assert gc.get_freeze_count() > before + 1000
     finally:
         gc.unfreeze()
