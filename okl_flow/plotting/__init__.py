@@ -1,0 +1,1 @@
+"""Pictures of reports and results. Drawing needs matplotlib, which comes with the extra `plot`."""
