@@ -6,12 +6,14 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["Commands", "CommandError"]
+__all__ = ["Commands", "CommandError", "explained"]
 
 REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
@@ -21,6 +23,15 @@ UsageError: Any = typer.BadParameter.__mro__[1]
 
 class CommandError(ValueError):
     """Wrong usage or bad data, in words for the user."""
+
+
+@contextmanager
+def explained(*kinds: type[Exception]) -> Iterator[None]:
+    """Errors that are the user's to mend, as the command line tells of them."""
+    try:
+        yield
+    except kinds as error:
+        raise CommandError(str(error)) from error
 
 
 class Commands(TyperGroup):

@@ -12,7 +12,10 @@ def learners(
         bool, typer.Option("--json", help="One JSON object per learner, with its parameters.")
     ] = False,
 ) -> None:
-    """List the learners: tasks, bound of the memory, work per event, paper."""
+    """List the learners: tasks, bound of the memory, work per event, paper.
+
+    okl-flow learners --json
+    """
     from okl_flow.cli.render import print_json, print_table
     from okl_flow.factory import make_learner
     from okl_flow.registry import REGISTRY

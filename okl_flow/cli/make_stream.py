@@ -17,78 +17,47 @@ FORMATS = ("jsonl", "csv", "libsvm")
 PLAIN = ("rings", "rotating", "abrupt", "wandering", "waves")
 USERS = "users"
 _CHUNK = 10_000
-_OF_USERS = "Of users only"
 
 Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="rings, rotating, abrupt, wandering: two classes; waves: a number; users: many users "
-        "with classes of their own, and labels that come later.",
+        hidden=True,  # the help says it
     ),
 ]
 Events = Annotated[int, typer.Option(min=1, metavar="N", help="How many events.")]
 Dim = Annotated[int, typer.Option(min=2, metavar="D", help="Features of an event.")]
 Noise = Annotated[
     float,
-    typer.Option(
-        min=0.0, help="Share of labels that are turned round; of waves, a standard deviation."
-    ),
+    typer.Option(min=0.0, metavar="SHARE", help="Of wrong labels; of waves a deviation."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Decides all that is random.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Decides all that is random.")]
 FormatName = Annotated[
-    str, typer.Option("--format", metavar="FORMAT", help="jsonl, csv (with a header) or libsvm.")
+    str, typer.Option("--format", metavar="FORMAT", help="jsonl, csv or libsvm.")
 ]
 Keys = Annotated[
     int,
-    typer.Option(
-        min=1,
-        metavar="K",
-        help="Users; number n sends events in proportion to 1/n.",
-        rich_help_panel=_OF_USERS,
-    ),
+    typer.Option(min=1, metavar="K", help="Users; number n sends a share of 1/n."),
 ]
 Drifting = Annotated[
     float,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="Share of the users whose classes change places.",
-        rich_help_panel=_OF_USERS,
-    ),
+    typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Of users that change."),
 ]
 DriftAt = Annotated[
     float,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="Share of all events after which they do.",
-        rich_help_panel=_OF_USERS,
-    ),
+    typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Of events, and then they do."),
 ]
 Delayed = Annotated[
     float,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="Share of labels that come later, as records of their own.",
-        rich_help_panel=_OF_USERS,
-    ),
+    typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Of labels that come later."),
 ]
 Delay = Annotated[
     float,
-    typer.Option(
-        min=0.0,
-        metavar="SECONDS",
-        help="Mean time that these take; events are a second apart.",
-        rich_help_panel=_OF_USERS,
-    ),
+    typer.Option(min=0.0, metavar="SECONDS", help="That these take; an event is one."),
 ]
 Missing = Annotated[
     float,
-    typer.Option(
-        min=0.0, max=1.0, help="Share of labels that never come.", rich_help_panel=_OF_USERS
-    ),
+    typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Of labels that never come."),
 ]
 
 
@@ -107,9 +76,11 @@ def make_stream(
     delay: Delay = 60.0,
     missing: Missing = 0.1,
 ) -> None:
-    """Make a stream of events: the same for the same options, on every machine.
+    """Make a stream of events, the same on every machine.
 
-    What comes are the records of docs/events.md, for files, Kafka and `okl-flow eval`.
+    NAME: rings, rotating, abrupt, wandering, waves (of numbers); or users, for --keys and the rest.
+
+    okl-flow make-stream users --keys 20 --seed 7 > events.jsonl
     """
     _check(ctx, name, format_name, noise)
     # What computes is imported here, so that --help does without it.
@@ -205,43 +176,11 @@ def _libsvm_lines(rows: Rows, labels: Sequence[float], _begin: int) -> Lines:
 
 
 def _lines_of_users(made: "DelayedUsers") -> Chunks:
-    """Events and labels in the order of their times; of the same time, events first."""
-    import numpy as np
+    """Events and labels in the order of their times."""
+    from okl_flow.user_records import messages_of_users
 
-    from okl_flow.streams import user_name
-
-    encode = _encoder()
-    later = np.flatnonzero(made.label_times > made.times)
-    count = made.times.shape[0]
-    which = np.concatenate([np.arange(count), later])  # the event that each record is about
-    is_label = np.arange(which.shape[0]) >= count
-    times = np.where(is_label, made.label_times[which], made.times[which])
-    order = np.lexsort((which, is_label, times))
-    labels = made.y.astype(int)
-    for begin in range(0, order.shape[0], _CHUNK):
-        here = order[begin : begin + _CHUNK]
-        about, labelling = which[here], is_label[here]
-        known = labelling | (made.label_times[about] == made.times[about])
-        lines = []
-        for event, user, time, row, label, tells, knows in zip(
-            about.tolist(),
-            made.users[about].tolist(),
-            times[here].tolist(),
-            made.X[about].tolist(),
-            labels[about].tolist(),
-            labelling.tolist(),
-            known.tolist(),
-            strict=True,
-        ):
-            record = {"key": user_name(user), "id": f"e{event + 1}", "time": time}
-            if tells:
-                record = {"type": "label", **record}
-            else:
-                record["features"] = row
-            if knows:
-                record["label"] = label
-            lines.append(encode(record))
-        yield int(np.sum(~labelling)), b"\n".join([*lines, b""])
+    for count, messages in messages_of_users(made, _CHUNK):
+        yield count, b"\n".join([*(message.value for message in messages), b""])
 
 
 def _encoder() -> Callable[[object], bytes]:

@@ -1,13 +1,12 @@
 """From what `okl-flow eval` is asked for to results: data, learners, runs, the best of each."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from okl_flow.cli.data import Data, DataRequest, prepare
-from okl_flow.cli.errors import CommandError
+from okl_flow.cli.errors import explained
 from okl_flow.cli.progress import Steps, progress_bars
 from okl_flow.cli.settings import Candidate, Choice, candidates, check_choices
 from okl_flow.evaluation import Result, best, run, run_permutations
@@ -59,7 +58,7 @@ def carry_out(request: Request) -> Report:
     """Read the data, run the learners and choose the best candidate of each."""
     check_choices(request.learners, request.choices)
     with progress_bars() as steps:
-        with _explained(ValueError):
+        with explained(ValueError):
             data = prepare(request.data, steps)
             median = cache(lambda: data.median(request.seed))
             made = candidates(request.learners, request.choices, _task_of(data), median)
@@ -67,7 +66,7 @@ def carry_out(request: Request) -> Report:
             for learner in learners:
                 learner.init(data.dim, seed=request.seed)  # refuses here what does not fit dim
         window = _window(request, data) if request.curve else None
-        with _explained(DataError):
+        with explained(DataError):
             results = _run(request, data, learners, window, steps)
     outcomes = []
     for own in made:
@@ -111,12 +110,3 @@ def _window(request: Request, data: Data) -> int:
     if data.rows is None:
         return _WINDOW_MAX
     return max(1, min(_WINDOW_MAX, data.rows // _WINDOW_SHARE))
-
-
-@contextmanager
-def _explained(kind: type[ValueError]) -> Iterator[None]:
-    """Errors that are the user's to mend, as the command line tells of them."""
-    try:
-        yield
-    except kind as error:
-        raise CommandError(str(error)) from error

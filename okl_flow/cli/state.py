@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["state"]
 
 state = typer.Typer(
-    help="What a job keeps for its keys: to look at, take out, put in, forget, verify.",
+    help="What a job keeps for its keys: to look at, take out, put in, forget, verify.\n\n"
+    "okl-flow state list state --sort events",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -54,7 +55,10 @@ def list_keys(
     limit: Annotated[int, typer.Option(min=0, help="So many at most; 0 for all.")] = 50,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per key.")] = False,
 ) -> None:
-    """List the keys: events seen, bytes, last seen, as of the last commit."""
+    """List the keys: events seen, bytes, last seen, as of the last commit.
+
+    okl-flow state list state --sort events --limit 20
+    """
     from okl_flow.cli.render import print_json, print_table
     from okl_flow.operators.inspection import records
     from okl_flow.operators.record import RecordCodec
@@ -87,7 +91,10 @@ def show(
     key: Key,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Show what is kept for a key, and what its learners say of themselves."""
+    """Show what is kept for a key, and what its learners say of themselves.
+
+    okl-flow state show state user-000004 --json
+    """
     from okl_flow.cli.render import print_json
 
     found = _find(directory)
@@ -120,7 +127,10 @@ def show(
 
 @state.command()
 def export(directory: Directory, key: Key, file: Path, learner: Number = 0) -> None:
-    """Write the learner of a key to FILE, as a snapshot that any program of ours can load."""
+    """Write the learner of a key to FILE, as a snapshot that any program of ours can load.
+
+    okl-flow state export state user-000004 ann.okl
+    """
     from okl_flow import snapshot
     from okl_flow.operators.requests import write_whole
 
@@ -136,7 +146,10 @@ def export(directory: Directory, key: Key, file: Path, learner: Number = 0) -> N
 
 @state.command("import")
 def import_(directory: Directory, key: Key, file: Path, learner: Number = 0) -> None:
-    """Put the learner in FILE in the place of the one that a key has, or begin the key with it."""
+    """Put the learner in FILE in the place of the one that a key has, or begin the key with it.
+
+    okl-flow state import state user-000004 ann.okl
+    """
     from okl_flow import snapshot
     from okl_flow.operators.inspection import learners_of, record_of
     from okl_flow.operators.record import RecordCodec
@@ -160,7 +173,10 @@ def import_(directory: Directory, key: Key, file: Path, learner: Number = 0) -> 
 
 @state.command()
 def forget(directory: Directory, key: Key) -> None:
-    """Delete everything that is kept for a key."""
+    """Delete everything that is kept for a key.
+
+    okl-flow state forget state user-000004
+    """
     from okl_flow.operators.requests import FORGET, Request
 
     with _explained():
@@ -169,7 +185,10 @@ def forget(directory: Directory, key: Key) -> None:
 
 @state.command()
 def verify(directory: Directory) -> None:
-    """Check every record, and that versions and lists agree; exit with 1 if they do not."""
+    """Check every record, and that versions and lists agree; exit with 1 if they do not.
+
+    okl-flow state verify state
+    """
     from okl_flow.operators.inspection import findings, learners_of, records
     from okl_flow.operators.store import StoreError
 

@@ -59,7 +59,7 @@ def test_every_option_is_explained(call, monkeypatch):
     monkeypatch.setenv("TERMINAL_WIDTH", "200")
     text = call("eval", "--help").stdout
     for option in (
-        "learner set grid permutations seed batch task rescale format label labels dim json "
+        "learner set grid permutations seed task rescale format label labels dim json "
         "markdown plot window"
     ).split():
         assert re.search(rf"--{option} +\S+ .*[a-z]{{3}}", text), option

@@ -251,7 +251,7 @@ def test_the_plot_shows_what_was_measured(call, tmp_path, monkeypatch):
 
 
 def test_without_matplotlib_the_plot_is_refused(refusal, monkeypatch, tmp_path):
-    monkeypatch.setattr("okl_flow.cli.plot.find_spec", lambda _name: None)
+    monkeypatch.setattr("okl_flow.plotting.style.find_spec", lambda _name: None)
     message = refusal(*CANCER, "--plot", str(tmp_path / "a.png"))
     assert message == "--plot needs matplotlib: pip install 'okl-flow[plot]'"
 
@@ -300,7 +300,7 @@ def test_without_matplotlib_the_plot_is_refused(refusal, monkeypatch, tmp_path):
         ),
         ([*IRIS, "--json", "--markdown"], "--json and --markdown exclude each other"),
         ([*IRIS, "--window", "5"], "--window is the window of --plot, which is not given"),
-        ([*IRIS, "--plot", "a.pdf"], "--plot a.pdf: the picture must be a .png"),
+        ([*IRIS, "--plot", "a.pdf"], "--plot a.pdf: the picture must be a .png or a .svg"),
         ([*IRIS, "--plot", "no/a.png"], "--plot no/a.png: there is no directory no"),
         ([*IRIS, "--set", "budget=0"], "KOGD: budget must be a whole number at least 1 or None"),
     ],
