@@ -3,7 +3,7 @@
 Each learner runs three times over a file: as the papers set it (features as they are, the width
 of the highest kernel alignment, the best of the papers' learning rates), with running
 standardisation and everything that it has to find at "auto", and with running standardisation
-at the best of a grid. The peers' errors come from `benchmarks/results/peers.csv`, which
+at the best of a grid. The peers' errors come from `benchmarks/results/compare_peers.csv`, which
 `python -m benchmarks.peers` fills; their times are taken anew, beside ours.
 """
 

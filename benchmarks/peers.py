@@ -6,7 +6,7 @@ scikit-learn's stand behind the library's own running standardisation, as their 
 have it; Vowpal Wabbit normalises by itself.
 
 `python -m benchmarks.peers` runs each setting over the files, event by event, predict first and
-learn after, and adds a line per run to `benchmarks/results/peers.csv`; runs that are in it
+learn after, and adds a line per run to `benchmarks/results/compare_peers.csv`; runs that are in it
 already are not repeated: all of them together take hours. Vowpal Wabbit takes part where it is
 installed (the extra `peers`).
 """
@@ -51,7 +51,7 @@ PERMUTATIONS = 5
 LARGE = 9000
 """Rows from which on one permutation has to do: some peers take milliseconds for an event."""
 
-OUT = RESULTS / "peers.csv"
+OUT = RESULTS / "compare_peers.csv"
 
 Setting = Mapping[str, float]
 

@@ -12,21 +12,24 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("numpy", "scipy", "numba", "river")
 
 
-def circumstances() -> str:
+def circumstances(packages: Sequence[str] = PACKAGES) -> str:
     """Date, commit, machine and versions, in a line."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    commit = _git("describe", "--always")
+    # What the benchmarks themselves have written since is no other code.
+    if _git("status", "--porcelain", "--", "*.py", "pyproject.toml"):
+        commit += "-dirty"
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     date = datetime.datetime.now(tz=datetime.UTC).date()
     return (
         f"{date}, commit {commit or 'unknown'}, {processor()}, "
         f"Python {platform.python_version()}, {versions}"
     )
+
+
+def _git(*words: str) -> str:
+    root = Path(__file__).parents[1]
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def processor() -> str:
@@ -47,11 +50,19 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int 
 
 
 def write(
-    name: str, title: str, text: str, header: Sequence[str], rows: Sequence[Sequence[str]]
+    name: str,
+    title: str,
+    text: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    more: str = "",
+    packages: Sequence[str] = PACKAGES,
 ) -> None:
-    """Write a table as Markdown and as CSV into benchmarks/results/."""
+    """Write a table as Markdown, with more below it, and as CSV into benchmarks/results/."""
     RESULTS.mkdir(exist_ok=True)
-    page = f"# {title}\n\n{circumstances()}\n\n{text}\n\n{markdown(header, rows)}\n"
+    parts = [f"# {title}", circumstances(packages), text, markdown(header, rows), more]
+    page = "\n\n".join(part for part in parts if part) + "\n"
     (RESULTS / f"{name}.md").write_text(page)
     with (RESULTS / f"{name}.csv").open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])

@@ -1,11 +1,11 @@
-"""One job of `benchmarks.engine`, in a process of its own: `python -m benchmarks.keyed_job JSON N`.
+"""A keyed job in a process of its own: `python -m benchmarks.speed.keyed_job JSON NUMBER`.
 
-It prints, as JSON: seconds, events and seconds in snapshots of the measured part, seconds from
-the start of the flow to the first event, and the most memory that the process has held.
+It prints, as JSON: seconds, processor time and seconds in snapshots of the measured part, up to
+the last output or snapshot; seconds from the start of the flow to the first event, seconds from the
+launch of the process to the first output, and the most memory that the process has held.
 """
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -28,8 +28,9 @@ from okl_flow.events import Cause, Event, Prediction
 from okl_flow.operators import prequential
 from okl_flow.operators.partition import Partition
 
-__all__ = ["Settings"]
+__all__ = ["BATCH", "Settings"]
 
+BATCH = 4000  # as the source of Kafka topics reads
 EPOCH = timedelta(seconds=1)
 
 
@@ -42,11 +43,13 @@ class Settings:
     events: int  # of the measured part, over keys drawn at random
     learner: dict[str, Any]
     dim: int = 8
-    batch: int = 1000
+    batch: int = BATCH
+    partitions: int = 64
     keys_in_memory: int = 2_000_000
     folder: str | None = None  # of recovery and state; without one there is neither
     first: int = 0  # events before the measured part, which go through the keys in turn
     addresses: list[str] = field(default_factory=list)  # of the processes
+    launched: float = 0.0  # by the clock of `time.perf_counter`, which processes share on Linux
 
 
 @dataclass
@@ -55,9 +58,16 @@ class Measured:
 
     started: float = 0.0
     first_event: float | None = None
+    first_output: float | None = None
     begun: float | None = None  # of the measured part
-    ended: float = 0.0
+    processor: float = 0.0  # time of all threads before it
+    ended: float = 0.0  # when all was written that there is: closing the stores takes no part
+    processor_ended: float = 0.0
     in_snapshots: float = 0.0
+
+    def end(self) -> None:
+        """Take note of the time, as this may have been the last thing to do."""
+        self.ended, self.processor_ended = time.perf_counter(), time.process_time()
 
 
 def events_from(settings: Settings, part: int, at: int) -> list[Event]:
@@ -86,6 +96,7 @@ class _Part(StatefulSourcePartition[Event, int]):
             self._measured.first_event = now
         if self._measured.begun is None and self._at >= self._settings.first:
             self._measured.begun, self._measured.in_snapshots = now, 0.0
+            self._measured.processor = time.process_time()
         if self._at >= self._settings.first + self._settings.events:
             raise StopIteration
         batch = events_from(self._settings, self._part, self._at)
@@ -108,13 +119,21 @@ class _Source(FixedPartitionedSource[Event, int]):
 
 
 class _Dropped(StatelessSinkPartition[Any]):
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
+
     def write_batch(self, items: list[Any]) -> None:
-        pass
+        if self._measured.first_output is None:
+            self._measured.first_output = time.perf_counter()
+        self._measured.end()
 
 
 class _Drop(DynamicSink[Any]):
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
+
     def build(self, step_id: str, worker_index: int, worker_count: int) -> _Dropped:
-        return _Dropped()
+        return _Dropped(self._measured)
 
 
 class _Naive(StatefulBatchLogic[Event, Prediction, bytes]):
@@ -148,10 +167,18 @@ def _timed(measured: Measured, real: Callable[..., Any]) -> Callable[..., Any]:
     def timed(*args: Any) -> Any:
         begin = time.perf_counter()
         found = real(*args)
-        measured.in_snapshots += time.perf_counter() - begin
+        measured.end()
+        measured.in_snapshots += measured.ended - begin
         return found
 
     return timed
+
+
+def megabytes_at_most() -> float:
+    """The most memory that this process has held. What getrusage says begins with its parent's."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return int(kilobytes) / 1024
 
 
 def run(settings: Settings, number: int) -> dict[str, Any]:
@@ -172,23 +199,25 @@ def run(settings: Settings, number: int) -> dict[str, Any]:
             "learn",
             events,
             learner,
+            partitions=settings.partitions,
             state_dir=state_dir,
             keys_in_memory=settings.keys_in_memory,
         ).predictions
-    op.output("drop", out, _Drop())
+    op.output("drop", out, _Drop(measured))
     recovery = None
     if settings.folder is not None:
         recovery = RecoveryConfig(str(Path(settings.folder) / "recovery"), timedelta(0))
     measured.started = time.perf_counter()
     cluster_main(flow, settings.addresses, number, epoch_interval=EPOCH, recovery_config=recovery)
-    measured.ended = time.perf_counter()
-    assert measured.first_event is not None
+    assert measured.first_event is not None and measured.first_output is not None
     begun = measured.ended if measured.begun is None else measured.begun
     return {
         "seconds": measured.ended - begun,
+        "processor": measured.processor_ended - measured.processor,
         "in_snapshots": measured.in_snapshots,
         "to_first_event": measured.first_event - measured.started,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "to_first_output": measured.first_output - settings.launched,
+        "megabytes": megabytes_at_most(),
     }
 
 

@@ -1,7 +1,7 @@
 """What an event costs the four papers' learners at the papers' sizes, beside plain numpy.
 
-`python -m benchmarks.systems` times each learner and, for the constant-cost ones, the same steps
-written event by event in vectorised numpy, in turns within one run: the ratios are what counts.
+Each learner and, for the constant-cost ones, the same steps written event by event in vectorised
+numpy are timed in turns within one run: the ratios are what counts.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.learners import bare_rows, seconds
-from benchmarks.report import write
+from benchmarks.report import markdown
+from benchmarks.speed.figures import Figures
+from benchmarks.speed.limits import bare_rows, seconds
+from benchmarks.speed.report import Report
 from okl_flow import Gaussian, make_learner, streams
 from okl_flow.native import Array
 
@@ -25,6 +27,8 @@ ROUNDS = 7
 WARM_UP = 4000
 EVENTS = 4000
 PLAIN_EVENTS = 400
+BARE = "bare kernel row"
+COST, TIMES_ROW, PLAIN = "score + learn", "score + learn, bare rows", "plain is slower by"
 
 
 @dataclass(frozen=True)
@@ -164,58 +168,63 @@ CASES = (
 )  # fmt: skip
 
 
-def main() -> None:
-    """Measure, print and write the table."""
+def measured(*, quick: bool) -> Report:
+    """The cases and their plain versions, in turns."""
     X, y = streams.rings(WARM_UP + EVENTS, dim=DIM, seed=1)
-    prepared = []
-    for case in CASES:
-        learner = make_learner(
-            case.name, bandwidth=BANDWIDTH, **({} if "kons" in case.name else
-                                              {"learning_rate": ETA}), **case.settings,
-        )  # fmt: skip
-        state = learner.init(DIM)
-        learner.step(state, X[: case.warm_up], y[: case.warm_up])
-        prepared.append((case, learner, state))
-    rest_X, rest_y = X[WARM_UP:], y[WARM_UP:]
     rows = np.random.default_rng(0).standard_normal((DIM, BUDGET))
     kernel = Gaussian(bandwidth=BANDWIDTH).native
-    bare_rows(kernel, rows, rest_X)
-    best: dict[str, float] = {}
-    for _ in range(ROUNDS):
-        took = seconds(lambda: bare_rows(kernel, rows, rest_X)) / EVENTS
-        best["bare"] = min(best.get("bare", np.inf), took)
-        for case, learner, state in prepared:
-            some = rest_X[: case.events], rest_y[: case.events]
-            took = seconds(partial(learner.step, state, *some)) / case.events
-            best[case.title] = min(best.get(case.title, np.inf), took)
-            if case.plain is not None:
-                few = rest_X[:PLAIN_EVENTS], rest_y[:PLAIN_EVENTS]
-                took = seconds(partial(case.plain, state, *few)) / PLAIN_EVENTS
-                key = f"{case.title}, plain"
-                best[key] = min(best.get(key, np.inf), took)
-    table = []
+    rest_X, rest_y = X[WARM_UP:], y[WARM_UP:]
+    works: dict[str, tuple[int, Callable[[], object]]] = {
+        BARE: (EVENTS, partial(bare_rows, kernel, rows, rest_X))
+    }
     for case in CASES:
-        own, plain = best[case.title], best.get(f"{case.title}, plain")
-        table.append(
-            [
-                case.title,
-                f"{1e6 * own:.2f}",
-                f"{case.goal:g}",
-                f"{own / best['bare']:.1f}",
-                "-" if plain is None else f"{1e6 * plain:.1f}",
-                "-" if plain is None else f"{plain / own:.0f}",
-            ]
-        )
-    write(
-        "systems",
-        "Cost of an event for the four papers' learners",
-        f"Score and learn in batches, budget {BUDGET}, {DIM} features, `streams.rings`; a bare "
-        f"native kernel row of this size takes {1e6 * best['bare']:.2f} µs in the same run. "
-        "*Plain*: the same steps in vectorised numpy, event by event.",
-        ["learner", "µs", "goal, µs", "× bare row", "plain numpy, µs", "plain is slower by"],
-        table,
+        own = {} if "kons" in case.name else {"learning_rate": ETA}
+        learner = make_learner(case.name, bandwidth=BANDWIDTH, **own, **case.settings)
+        state = learner.init(DIM)
+        learner.step(state, X[: case.warm_up], y[: case.warm_up])
+        some = rest_X[: case.events], rest_y[: case.events]
+        works[case.title] = case.events, partial(learner.step, state, *some)
+        if case.plain is not None:
+            few = rest_X[:PLAIN_EVENTS], rest_y[:PLAIN_EVENTS]
+            works[plain_title(case)] = PLAIN_EVENTS, partial(case.plain, state, *few)
+    took: dict[str, list[float]] = {title: [] for title in works}
+    bare_rows(kernel, rows, rest_X)  # which compiles it
+    for _ in range(2 if quick else ROUNDS):
+        for title, (count, work) in works.items():
+            took[title].append(1e6 * seconds(work) / count)
+    figures = Figures("systems")
+    for title, found in took.items():
+        figures.add(title, COST, "µs", found)
+    for case in CASES:
+        figures.add_ratio(case.title, TIMES_ROW, took[case.title], took[BARE])
+        if case.plain is not None:
+            figures.add_ratio(case.title, PLAIN, took[plain_title(case)], took[case.title])
+    text = (
+        f"Score and learn in batches, budget {BUDGET}, {DIM} features, `streams.rings`; processor "
+        f"time. A bare native kernel row of this size takes {figures.text(BARE, COST)} µs in the "
+        "same run. *Plain*: the same steps in vectorised numpy, event by event."
     )
+    title = "Cost of an event for the four papers' learners"
+    return Report(figures, title, [text, table(figures)])
 
 
-if __name__ == "__main__":
-    main()
+def plain_title(case: Case) -> str:
+    """What the plain version of a case is called."""
+    return f"{case.title}, plain"
+
+
+def table(figures: Figures) -> str:
+    """A line per case."""
+    header = ["learner", "µs", "goal, µs", "× bare row", "plain numpy, µs", "plain is slower by"]
+    lines = [
+        [
+            case.title,
+            figures.text(case.title, COST),
+            f"{case.goal:g}",
+            figures.text(case.title, TIMES_ROW),
+            figures.text(plain_title(case), COST),
+            figures.text(case.title, PLAIN),
+        ]
+        for case in CASES
+    ]
+    return markdown(header, lines)

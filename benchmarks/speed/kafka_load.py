@@ -1,0 +1,191 @@
+"""Events into topics, at once or on a schedule, and their outputs read back.
+
+`python -m benchmarks.speed.kafka_load JSON` keeps a schedule whatever becomes of the events: each
+has the time that it was due at for its id, and one that is late is late by that too.
+"""
+
+import json
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any
+
+import msgspec
+import numpy as np
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.speed.kafka_job import DIM
+
+__all__ = [
+    "KEYS",
+    "Load",
+    "append_times",
+    "opened",
+    "seconds_from",
+    "topic",
+    "write",
+]
+
+KEYS = 1000
+DISTINCT = 50_000  # events, which come again and again
+UNDER_WAY = 100_000
+SOME = 10_000
+TICK = 0.001  # seconds
+PATIENCE = 120.0
+PAUSE_MS = 50  # of fetching, when enough is fetched
+
+Numbers = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Events on a schedule."""
+
+    brokers: str
+    topic: str
+    rate: float  # events per second
+    seconds: float
+
+
+def events() -> list[tuple[bytes, bytes]]:
+    """Keys and records, each record without its opening brace."""
+    drawn = np.random.default_rng(0)
+    X = drawn.normal(size=(DISTINCT, DIM)).round(4)
+    labels = np.sign(X[:, 0] * X[:, 1] + 0.3 * drawn.normal(size=DISTINCT))
+    keys = drawn.integers(0, KEYS, DISTINCT)
+    made = []
+    for number, x, label in zip(keys.tolist(), X.tolist(), labels.tolist(), strict=True):
+        record = {"key": f"user-{number}", "features": x, "label": label}
+        made.append((f"user-{number}".encode(), json.dumps(record, separators=(",", ":")).encode()))
+    return [(key, record[1:]) for key, record in made]
+
+
+@contextmanager
+def topic(brokers: str, name: str, partitions: int) -> Iterator[str]:
+    """A new topic, in which every record has the time when the broker took it."""
+    admin: Any = AdminClient({"bootstrap.servers": brokers, "log_level": 4})
+    full = f"{name}-{uuid.uuid4().hex[:8]}"
+    config = {"message.timestamp.type": "LogAppendTime"}
+    admin.create_topics([NewTopic(full, partitions, 1, config=config)])[full].result(30)
+    # A broker that is busy answers before it can tell others of the partitions.
+    while len(admin.list_topics(full, timeout=30).topics[full].partitions) < partitions:
+        time.sleep(0.1)
+    try:
+        yield full
+    finally:
+        admin.delete_topics([full])[full].result(30)
+
+
+def producer_to(brokers: str) -> Any:
+    """A producer that places keys as all others do."""
+    return Producer(
+        {
+            "bootstrap.servers": brokers,
+            "partitioner": "murmur2_random",
+            "linger.ms": 1,
+            "queue.buffering.max.messages": 4 * UNDER_WAY,
+        }
+    )
+
+
+def write(brokers: str, name: str, count: int) -> None:
+    """Write so many events."""
+    producer, endless = producer_to(brokers), cycle(events())
+    while count:
+        some = [{"key": key, "value": b"{" + rest} for key, rest in islice(endless, SOME)][:count]
+        count -= len(some)
+        producer.produce_batch(name, some)
+        while len(producer) > UNDER_WAY:
+            producer.poll(0.01)
+    producer.flush()
+
+
+def keep_schedule(load: Load) -> None:
+    """Write each event when it is due, or as soon after that as can be."""
+    producer, endless = producer_to(load.brokers), cycle(events())
+    sent, count, begun = 0, round(load.rate * load.seconds), time.monotonic()
+    while sent < count:
+        due = min(count, int((time.monotonic() - begun) * load.rate))
+        messages = []
+        for number, (key, rest) in zip(range(sent, due), endless, strict=False):
+            when = int((begun + number / load.rate) * 1e6)
+            messages.append({"key": key, "value": b'{"id":"%d",%b' % (when, rest)})
+        sent = due
+        if messages:
+            producer.produce_batch(load.topic, messages)
+        producer.poll(TICK)
+    producer.flush()
+
+
+@contextmanager
+def opened(brokers: str, name: str) -> Iterator[Any]:
+    """A consumer of all of a topic."""
+    consumer: Any = Consumer(
+        {
+            "bootstrap.servers": brokers,
+            "group.id": "judge",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "fetch.queue.backoff.ms": PAUSE_MS,
+        }
+    )
+    parts = consumer.list_topics(name).topics[name].partitions
+    consumer.assign([TopicPartition(name, part, OFFSET_BEGINNING) for part in parts])
+    yield consumer
+    consumer.close()
+
+
+def batches(consumer: Any, count: int) -> Iterator[list[Any]]:
+    """So many records, as they come; an error if they do not come."""
+    patience = time.monotonic() + PATIENCE
+    while count > 0:
+        found = consumer.consume(SOME, 0)
+        if found:
+            count -= len(found)
+            patience = time.monotonic() + PATIENCE
+            yield found
+        elif time.monotonic() > patience:
+            raise RuntimeError(f"{count} outputs did not come in {PATIENCE:.0f} s")
+        else:
+            time.sleep(TICK / 4)
+
+
+def append_times(brokers: str, name: str, count: int) -> Numbers:
+    """When the broker took each of the outputs, in seconds, in order."""
+    with opened(brokers, name) as consumer:
+        times = [one.timestamp()[1] for some in batches(consumer, count) for one in some]
+    return np.sort(np.array(times)) / 1000
+
+
+class Whose(msgspec.Struct, gc=False):
+    """All that is read of a prediction."""
+
+    id: str
+
+
+def seconds_from(consumer: Any, count: int) -> tuple[Numbers, float]:
+    """Of so many predictions, as they come: the seconds since their events were due.
+
+    And how long it took from the first to the last of them.
+    """
+    decoded = msgspec.json.Decoder(Whose).decode
+    dues: list[int] = []
+    arrivals: list[float] = []
+    for some in batches(consumer, count):
+        arrivals += [time.monotonic()] * len(some)
+        dues += [int(decoded(one.value()).id) for one in some]
+    return np.array(arrivals) - np.array(dues) / 1e6, arrivals[-1] - arrivals[0]
+
+
+def main() -> None:
+    """Keep the schedule of the command line."""
+    keep_schedule(Load(**json.loads(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()
