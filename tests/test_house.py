@@ -9,7 +9,16 @@ import okl_flow
 
 ROOT = Path(okl_flow.__file__).parent
 LAYERS = ("approximation", "learners", "registry", "factory", "operators", "dataflows")
-ABOVE = ("__init__", "adapters", "cli", "evaluation", "snapshot")  # may import from every layer
+ABOVE = (
+    "__init__",
+    "adapters",
+    "cli",
+    "doctor",
+    "evaluation",
+    "job",
+    "running",
+    "snapshot",
+)  # may import from every layer
 ENGINES = ("bytewax", "confluent_kafka", "kafka", "rocksdict")
 MAY_USE_ENGINES = ("operators", "kafka", "dataflows")
 OTHER_LIBRARIES = ("river", "sklearn")
