@@ -119,7 +119,8 @@ class StateDirectory:
 def _begin(path: Path, about: dict[str, Any]) -> None:
     """Write what a directory is for, unless another process has just done so."""
     path.mkdir(parents=True, exist_ok=True)
-    if any(path.glob("p[0-9]*/CURRENT")):
+    # Another process may have begun all of it since it was looked for: that file comes first.
+    if any(path.glob("p[0-9]*/CURRENT")) and not (path / _ABOUT).exists():
         raise StoreError(
             f"{path} has lost its {_ABOUT}: put it back from a copy, or begin anew with the "
             "directory and the engine's recovery directory empty"

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -297,6 +298,22 @@ def test_a_damaged_description_is_refused(folder, contents):
     (folder.path / "state.json").unlink()
     with pytest.raises(StoreError, match="has lost its state.json"):
         folder.directory()
+
+
+def test_two_processes_may_begin_a_directory_at_once(folder, monkeypatch):
+    """The other one has begun all of it, partitions too, before this one looks again."""
+    exists, looks = Path.exists, iter([False])
+
+    def as_it_was(path):
+        return exists(path) if path.name != "state.json" else next(looks, True)
+
+    folder.store()
+    folder.close()
+    about = (folder.path / "state.json").read_bytes()
+    monkeypatch.setattr(Path, "exists", as_it_was)
+    folder.directory()
+    assert (folder.path / "state.json").read_bytes() == about
+    assert next(looks, None) is None, "it was not looked at"
 
 
 def test_partitions_are_numbered(folder):
