@@ -10,8 +10,8 @@ Make events, and run the flow over them:
 
 The mean label is what one errs by who always predicts that. The predictions, a record per line:
 
-    $ tail -1 out/predictions.jsonl | cut -c 1-90
-    {"type":"prediction","key":"all","score":0.2434003422564898,"predicted":0.2434003422564898
+    $ tail -1 out/predictions.jsonl | cut -c 1-51
+    {"type":"prediction","key":"all","score":0.24340034
 
 With a recovery store, a run that was stopped or killed goes on where it was, when the last line
 is given again; so does one whose file has grown:
