@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from okl_flow.native import native
 
-__all__ = ["partition_of", "partitions_of", "seeds_of"]
+__all__ = ["partition_of", "partitions_of", "partitions_of_bytes", "seeds_of"]
 
 _SEED = 0x9747B28C
 _FACTOR = 0x5BD1E995
@@ -30,6 +30,15 @@ def partitions_of(keys: Sequence[str], partitions: int) -> NDArray[np.int64]:
     return (_hashes(keys) & _POSITIVE) % partitions
 
 
+def partitions_of_bytes(keys: Sequence[bytes], partitions: int) -> NDArray[np.int64]:
+    """The partitions of keys that are bytes already.
+
+    >>> partitions_of_bytes([b"user-17", b""], 64).tolist()
+    [44, ...]
+    """
+    return (_hashes_of(b"".join(keys), list(map(len, keys))) & _POSITIVE) % partitions
+
+
 def seeds_of(keys: Sequence[str]) -> list[int]:
     """The seeds of the keys' own random numbers, the same for ever."""
     seeds: list[int] = _hashes(keys).tolist()
@@ -39,10 +48,12 @@ def seeds_of(keys: Sequence[str]) -> list[int]:
 def _hashes(keys: Sequence[str]) -> NDArray[np.int64]:
     joined = "".join(keys)
     if joined.isascii():
-        content, lengths = joined.encode(), list(map(len, keys))
-    else:
-        each = [key.encode() for key in keys]
-        content, lengths = b"".join(each), list(map(len, each))
+        return _hashes_of(joined.encode(), list(map(len, keys)))
+    each = [key.encode() for key in keys]
+    return _hashes_of(b"".join(each), list(map(len, each)))
+
+
+def _hashes_of(content: bytes, lengths: list[int]) -> NDArray[np.int64]:
     ends = np.cumsum(np.array(lengths, dtype=np.int64))
     hashes = np.empty(len(lengths), dtype=np.int64)
     # A copy, as for an array that cannot be written to the loop would be compiled again.

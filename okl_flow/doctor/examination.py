@@ -100,7 +100,7 @@ def _on_cluster(
             f"not shown to us: {error}",
             _RIGHT.format("DescribeConfigs on topics and cluster"),
         )
-    yield from _records(look, plan, known, settings, found)
+    yield from _records(look, job, plan, known, settings, found)
     unfinished: dict[str, list[Transaction]] = {}
     for one in plan.outputs:
         if one.is_exactly_once:
@@ -110,6 +110,7 @@ def _on_cluster(
 
 def _records(
     look: Look,
+    job: Job,
     plan: Plan,
     known: dict[str, Topic],
     settings: dict[str, dict[str, str]],
@@ -122,6 +123,6 @@ def _records(
         return
     edges = look.edges(parts)
     yield from progress.kept_by_size(look, edges, settings)
-    yield from records.records(plan, records.sampled(look, edges))
+    yield from records.records(plan, records.sampled(look, edges), job.processes)
     yield from progress.positions(look, progress.resumed_at(plan, found), edges, settings)
     yield from progress.lag(plan, look, edges)

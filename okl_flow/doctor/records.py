@@ -9,6 +9,8 @@ from okl_flow.doctor.job import Plan
 from okl_flow.doctor.words import listed, span
 from okl_flow.events import Incoming, Label, Reject
 from okl_flow.kafka.look import Look
+from okl_flow.murmur import partitions_of
+from okl_flow.placing import engine_key, slot_of, worker_of
 from okl_flow.wire import Raw
 from okl_flow.wire.raw import Part
 
@@ -27,7 +29,7 @@ def sampled(look: Look, edges: Mapping[Part, tuple[int, int]]) -> list[Raw]:
     return look.records(begins, {part: high for part, (_low, high) in edges.items()})
 
 
-def records(plan: Plan, raws: Sequence[Raw]) -> Iterator[Finding]:
+def records(plan: Plan, raws: Sequence[Raw], processes: int) -> Iterator[Finding]:
     """Keys, formats, partitions, labels and clocks."""
     if not raws:
         yield fine("records", "the inputs are empty, or hold nothing that can be read yet")
@@ -41,6 +43,8 @@ def records(plan: Plan, raws: Sequence[Raw]) -> Iterator[Finding]:
     yield _decoded(len(raws), items, rejects)
     if items:
         yield from _keys(items, without, len(raws))
+    if items and processes > 1 and plan.kept:
+        yield _crossing(items, plan.kept[0].partitions, processes)
     labels = {item.cause.topic for item in items if isinstance(item, Label)}
     events = {item.cause.topic for item in items if not isinstance(item, Label)}
     if labels and not labels & events:
@@ -78,6 +82,24 @@ def _decoded(count: int, items: Sequence[Incoming], rejects: Sequence[Reject]) -
     remedy = "mend what produces them, or format, features and classes of the job"
     made = problem if not items else warning
     return made("records.format", words, remedy)
+
+
+def _crossing(items: Sequence[Incoming], partitions: int, processes: int) -> Finding:
+    """Whether events are learned by the process that reads them."""
+    numbers = partitions_of([item.key for item in items], partitions).tolist()
+    learned_by = [worker_of(engine_key(number), processes) for number in numbers]
+    read_by = [slot_of(item.cause.partition) % processes for item in items]
+    count = sum(one != other for one, other in zip(read_by, learned_by, strict=True))
+    if count <= _FEW * len(items):
+        return fine("records.crossing", "events are learned by the process that reads them")
+    return warning(
+        "records.crossing",
+        f"{count:,} of {len(items):,} events are read by one process and learned by another, "
+        "which costs time for each of them",
+        "place keys by murmur2 (librdkafka: partitioner=murmur2_random), and let the number of "
+        f"processes divide that of the topic's partitions, of state partitions ({partitions}), and "
+        "48. Or pass over this: nothing but time is lost",
+    )
 
 
 def _keys(items: Sequence[Incoming], without: Sequence[Raw], count: int) -> Iterator[Finding]:

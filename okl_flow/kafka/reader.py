@@ -6,20 +6,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from prometheus_client import Gauge
 
 from okl_flow.kafka.connection import START_SECONDS, TROUBLE_SECONDS, BrokerError, Connection
 from okl_flow.kafka.telling import Heard, described, words
+from okl_flow.placing import slot_of
 from okl_flow.wire import Raw
 from okl_flow.wire.raw import Part
 
-__all__ = ["SLOTS", "Reader", "Readers", "Reading", "Slot", "slot_of"]
-
-SLOTS = 32
-"""Parts of an input as the engine sees them: no more workers than that share the reading."""
+__all__ = ["Reader", "Readers", "Reading", "Slot"]
 
 _EDGE_SECONDS = 3.0
 _REFRESH_SECONDS = 5.0
@@ -50,12 +47,6 @@ class Reading:
     on_lost_offsets: str
     batch_size: int
     tail: bool
-
-
-def slot_of(part: Part) -> int:
-    """The slot of a partition, the same for ever; neighbours go to neighbours."""
-    topic, number = part
-    return (crc32(topic.encode()) + number) % SLOTS
 
 
 class Slot:
@@ -125,7 +116,7 @@ class Reader:
         self._own[number] = slot
         for topic in self._reading.topics:
             for part in self._listed[topic]:
-                if slot_of(part) != number:
+                if slot_of(part[1]) != number:
                     continue
                 if part in parts:
                     self._begin(part, slot, parts[part], resumed=True)
@@ -302,7 +293,7 @@ class Reader:
                 )
             if self._reading.tail:
                 for number in sorted(found.partitions):
-                    slot = self._own.get(slot_of((topic, number)))
+                    slot = self._own.get(slot_of(number))
                     if slot is not None and (topic, number) not in self._slots:
                         self._begin((topic, number), slot, self._edge((topic, number), "earliest"))
 

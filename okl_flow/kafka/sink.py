@@ -1,7 +1,8 @@
 """Encoded records to a topic, at least once or exactly once.
 
 A record goes through one of a fixed number of parts, by its key, so that the records of a key
-keep their order whatever number of processes there is. What is kept of a part, where outputs are
+keep their order whatever number of processes there is; where `okl_flow.placing` has its way, its
+part is with the process that made it. What is kept of a part, where outputs are
 to appear exactly once: of each source partition the last offset whose outputs it has written.
 """
 
@@ -10,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal
-from zlib import crc32
 
 import bytewax.operators as op
 from bytewax.dataflow import Stream, operator
@@ -22,6 +22,7 @@ from okl_flow.kafka.connection import Config, Connection, whole
 from okl_flow.kafka.opening import Opening
 from okl_flow.kafka.producer import PlainProducer, TransactionalProducer
 from okl_flow.kafka.replayed import Committed, Replayed
+from okl_flow.murmur import partitions_of_bytes
 from okl_flow.wire import Encoded
 from okl_flow.wire.raw import Part
 
@@ -95,19 +96,23 @@ def output(
 
 def _router(count: int) -> Callable[[list[Encoded]], list[Routed]]:
     def route(batch: list[Encoded]) -> list[Routed]:
+        numbers = partitions_of_bytes([record.key or b"" for record in batch], count).tolist()
         parts: dict[int, list[Encoded]] = {}
-        for record in batch:
-            parts.setdefault(_part_of(record, count), []).append(record)
-        return [(str(part), Crossing(records)) for part, records in parts.items()]
+        for number, record in zip(numbers, batch, strict=True):
+            part = number if record.key is not None else _part_without_key(record, count)
+            parts.setdefault(part, []).append(record)
+        return [(_name(part), Crossing(records)) for part, records in parts.items()]
 
     return route
 
 
-def _part_of(record: Encoded, count: int) -> int:
-    """The part of a record, the same in a replay."""
-    if record.key is not None:
-        return crc32(record.key) % count
+def _part_without_key(record: Encoded, count: int) -> int:
     return record.cause.partition % count if record.cause is not None else 0
+
+
+def _name(part: int) -> str:
+    """The engine counts parts in the order of their names."""
+    return f"{part:04d}"
 
 
 class _Beginning(DynamicSource[Routed]):
@@ -125,7 +130,7 @@ class _Beginning(DynamicSource[Routed]):
 
 class _Nothing(StatelessSourcePartition[Routed]):
     def __init__(self, count: int) -> None:
-        self._left: list[list[Routed]] = [[(str(part), []) for part in range(count)]]
+        self._left: list[list[Routed]] = [[(_name(part), []) for part in range(count)]]
 
     def next_batch(self) -> list[Routed]:
         """Nothing, then the end."""
@@ -148,7 +153,7 @@ class _TopicSink(FixedPartitionedSink[list[Encoded], State]):
 
     def list_parts(self) -> list[str]:
         """As many as there are to be."""
-        return [str(part) for part in range(self.count)]
+        return [_name(part) for part in range(self.count)]
 
     def part_fn(self, item_key: str) -> int:
         """The part that the router has chosen."""
@@ -169,7 +174,7 @@ class _TopicSink(FixedPartitionedSink[list[Encoded], State]):
                 self._plain = PlainProducer(self._connection, self._topic)
             return _AtLeastOnce(self._plain, self.count)
         flow_and_step = step_id.removesuffix(".write").replace(".", "-")
-        name = f"{flow_and_step}-{for_part}"
+        name = f"{flow_and_step}-{int(for_part)}"
 
         def opened() -> Opened:
             producer = TransactionalProducer(self._connection, self._topic, name)

@@ -15,7 +15,8 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 
 from okl_flow import draining
 from okl_flow.kafka.connection import Config, Connection, whole
-from okl_flow.kafka.reader import SLOTS, Reader, Readers, Reading, Slot
+from okl_flow.kafka.reader import Reader, Readers, Reading, Slot
+from okl_flow.placing import TURNS
 from okl_flow.wire import Raw
 
 __all__ = ["input"]
@@ -101,7 +102,7 @@ class _TopicsSource(FixedPartitionedSource[Raw, State]):
 
     def list_parts(self) -> list[str]:
         """The slots."""
-        return [f"{number:02d}" for number in range(SLOTS)]
+        return [f"{number:02d}" for number in range(TURNS)]
 
     def build_part(
         self, step_id: str, for_part: str, resume_state: State | None

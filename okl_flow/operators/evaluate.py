@@ -21,6 +21,7 @@ from okl_flow.evaluating.reporting import key_events, key_values
 from okl_flow.evaluating.settings import Settings
 from okl_flow.evaluating.whole import Moment, WholeFigures
 from okl_flow.events import Alarm, Cause, Prediction, Report
+from okl_flow.placing import engine_key
 from okl_flow.tasks import Task
 
 __all__ = ["EvaluateOut", "evaluate"]
@@ -121,7 +122,7 @@ def _sorter(settings: Settings) -> Callable[[list[Prediction]], Iterator[tuple[s
     def by_engine_key(predictions: list[Prediction]) -> Iterator[tuple[str, Part]]:
         columns = columns_of(predictions, settings.task)
         for partition, part in by_partition(columns, settings.partitions):
-            yield f"p{partition:03d}", (partition, part)
+            yield engine_key(partition), (partition, part)
 
     return by_engine_key
 

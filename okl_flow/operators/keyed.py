@@ -31,6 +31,7 @@ from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Output, Partition
 from okl_flow.operators.store import MemoryStore, StateDirectory, Store
 from okl_flow.packing import packer_of
+from okl_flow.placing import engine_key
 from okl_flow.waiting import Limits
 
 __all__ = ["Kept", "Settings", "keyed", "picked"]
@@ -158,7 +159,7 @@ def keyed(
         if pointer is not None:
             meters.RESUMED.labels(settings.step_id).inc(time.perf_counter() - begun)
         models = Models(store, learners, live_max, rules.terms, warm_starts)
-        name, every = names[number], settings.report_every
+        name, every = f"p{number:03}", settings.report_every
         return Partition(name, settings.step_id, rules, models, every, figures)
 
     def by_partition(items: list[Incoming]) -> list[tuple[str, list[Incoming]]]:
@@ -167,12 +168,11 @@ def keyed(
         found: dict[int, list[Incoming]] = {}
         for number, item in zip(numbers, items, strict=True):
             found.setdefault(number, []).append(item)
-        return [(names[number], Crossing(some)) for number, some in found.items()]
+        return [(engine_key(number), Crossing(some)) for number, some in found.items()]
 
     def logic(resumed: bytes | None) -> _Logic:
         return _Logic(opened, partitions, resumed)
 
-    names = [f"p{number:03}" for number in range(partitions)]
     every = events if labels is None else op.merge("merge", events, labels)
     return op.stateful_batch("learn", op.flat_map_batch("key", every, by_partition), logic)
 

@@ -13,6 +13,7 @@ from kafka.errors import TopicAlreadyExistsError
 
 import okl_flow
 from okl_flow.doctor import Finding, Level
+from okl_flow.murmur import partition_of
 from tests.dataflows.conftest import shell
 from tests.doctor.looked import FLOW, free_pair, the, wrong
 from tests.kafka.doctored import KINDS, Topics, config, event
@@ -231,6 +232,23 @@ def test_records_that_are_not_as_they_should_be(records, check, level, words, br
     topics = Topics(broker, events=0)
     write(broker, topics.name, records)
     the(topics.examined(folder), check, level, words)
+
+
+@pytest.mark.parametrize(
+    ("shift", "level", "words"),
+    [
+        (0, Level.OK, "events are learned by the process that reads them"),
+        (1, Level.WARNING, "20 of 20 events are read by one process and learned by another"),
+    ],
+)
+def test_events_that_cross_to_another_process(shift, level, words, broker, folder):
+    topics = Topics(broker, events=0)
+    keys = [f"user{number}" for number in range(20)]
+    places = [(partition_of(key, 2) + shift) % 2 for key in keys]
+    records = [(key.encode(), event(key, 1), at) for key, at in zip(keys, places, strict=True)]
+    write(broker, topics.name, records)
+    the(topics.examined(folder, processes=2), "records.crossing", level, words)
+    assert "records.crossing" not in {one.check for one in topics.examined(folder)}
 
 
 def test_labels_in_a_topic_of_their_own(broker, folder):
