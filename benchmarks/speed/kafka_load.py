@@ -22,7 +22,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks.speed.kafka_job import DIM
 
 __all__ = [
+    "CRC32",
     "KEYS",
+    "MURMUR2",
     "Load",
     "append_times",
     "opened",
@@ -31,6 +33,7 @@ __all__ = [
     "write",
 ]
 
+MURMUR2, CRC32 = "murmur2_random", "consistent_random"  # partitioners; the client's own is CRC32
 KEYS = 1000
 DISTINCT = 50_000  # events, which come again and again
 UNDER_WAY = 100_000
@@ -81,21 +84,21 @@ def topic(brokers: str, name: str, partitions: int) -> Iterator[str]:
         admin.delete_topics([full])[full].result(30)
 
 
-def producer_to(brokers: str) -> Any:
-    """A producer that places keys as all others do."""
+def producer_to(brokers: str, partitioner: str = MURMUR2) -> Any:
+    """A producer that places keys as those on the JVM do, or otherwise."""
     return Producer(
         {
             "bootstrap.servers": brokers,
-            "partitioner": "murmur2_random",
+            "partitioner": partitioner,
             "linger.ms": 1,
             "queue.buffering.max.messages": 4 * UNDER_WAY,
         }
     )
 
 
-def write(brokers: str, name: str, count: int) -> None:
+def write(brokers: str, name: str, count: int, partitioner: str = MURMUR2) -> None:
     """Write so many events."""
-    producer, endless = producer_to(brokers), cycle(events())
+    producer, endless = producer_to(brokers, partitioner), cycle(events())
     while count:
         some = [{"key": key, "value": b"{" + rest} for key, rest in islice(endless, SOME)][:count]
         count -= len(some)
