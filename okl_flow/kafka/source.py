@@ -29,7 +29,7 @@ _RESERVED = (
     "enable.partition.eof",
 )
 _BUSY = timedelta(milliseconds=2)
-_EMPTY = timedelta(milliseconds=500)
+_EMPTY = timedelta(milliseconds=50)
 
 State = tuple[tuple[str, ...], tuple[tuple[str, int, int], ...]]
 """The topics read so far, and where each partition goes on."""
