@@ -316,6 +316,7 @@ def rate_table(figures: Figures) -> str:
             figures.text(job.title, COST),
         ]
         for job in JOBS
+        if figures.get(job.title, RATE) is not None
     ]
     return markdown(["job", "events/s", "from and to", "µs per event"], lines)
 

@@ -111,6 +111,11 @@ class Reader:
         """Whether there is no end."""
         return self._reading.tail
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is any partition to read."""
+        return bool(self._slots)
+
     def add(self, number: int, slot: Slot, known: Sequence[str], parts: dict[Part, int]) -> None:
         """Read the partitions of a slot: from where they were, or from the start."""
         self._own[number] = slot

@@ -29,7 +29,8 @@ _RESERVED = (
     "enable.partition.eof",
 )
 _BUSY = timedelta(milliseconds=2)
-_EMPTY = timedelta(milliseconds=50)
+_EMPTY = timedelta(milliseconds=500)
+_ALL_EMPTY = timedelta(milliseconds=50)  # an epoch ends when every worker has looked at the clock
 
 State = tuple[tuple[str, ...], tuple[tuple[str, int, int], ...]]
 """The topics read so far, and where each partition goes on."""
@@ -144,7 +145,8 @@ class _SlotPartition(StatefulSourcePartition[Raw, State]):
         """At once if there may be more."""
         if self._busy:
             return None
-        return datetime.now(UTC) + (_BUSY if self._slot.parts else _EMPTY)
+        empty = _EMPTY if self._reader.has_parts else _ALL_EMPTY
+        return datetime.now(UTC) + (_BUSY if self._slot.parts else empty)
 
     def snapshot(self) -> State:
         """Where each partition goes on."""
