@@ -309,15 +309,11 @@ def times_of(other: Job) -> str:
 def rate_table(figures: Figures) -> str:
     """The events per second of the jobs."""
     lines = [
-        [
-            job.title,
-            figures.text(job.title, RATE),
-            figures.spread(job.title, RATE),
-            figures.text(job.title, COST),
-        ]
+        [job.title, figures.text(job.title, RATE), figures.spread(job.title, RATE),
+         figures.text(job.title, COST)]
         for job in JOBS
         if figures.get(job.title, RATE) is not None
-    ]
+    ]  # fmt: skip
     return markdown(["job", "events/s", "from and to", "µs per event"], lines)
 
 
