@@ -24,10 +24,20 @@ def begin(cluster, jobs, processes, **more):
     return job, started
 
 
+STOPPED = (  # what it says that has stopped by itself, and may be resumed
+    "a resumed flow finds out what has appeared",
+    "the flow ends before the epoch closes, so that a resumed one writes it again",
+)
+
+
 def finish(job, started):
-    """Let the job end; if its client hangs it stops by itself, and is resumed."""
+    """Let the job end; if its client hangs it stops by itself, and is resumed.
+
+    librdkafka may need another minute after a broker that was away for one is back, and give a
+    record up meanwhile.
+    """
     if not job.wait(started):
-        assert "a resumed flow finds out what has appeared" in job.log(), job.log()
+        assert any(words in job.log() for words in STOPPED), job.log()
         assert job.run(1), job.log()
 
 
