@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from string import ascii_lowercase
 
-__all__ = ["TURNS", "engine_key", "slot_of", "worker_of"]
+__all__ = ["TURNS", "engine_key", "partition_name", "slot_of", "worker_of"]
 
 TURNS = 48
 """Numbers of workers that divide this have the partitions in turn; with others hashes decide."""
@@ -31,6 +31,15 @@ def slot_of(topic_partition: int) -> int:
     return topic_partition % TURNS
 
 
+def partition_name(number: int) -> str:
+    """What a state partition is called in reports, in messages, and in its directory.
+
+    >>> partition_name(17)
+    'p017'
+    """
+    return f"p{number:03d}"
+
+
 @cache
 def engine_key(partition: int) -> str:
     """The engine's name for a state partition, the same for ever.
@@ -39,7 +48,7 @@ def engine_key(partition: int) -> str:
     ('p017...', 1, 2)
     """
     for letters in product(ascii_lowercase, repeat=3):
-        name = f"p{partition:03d}{''.join(letters)}"
+        name = partition_name(partition) + "".join(letters)
         if worker_of(name, TURNS) == partition % TURNS:
             return name
     raise AssertionError("thousands of hashes that never have one of 48 remainders")

@@ -72,37 +72,35 @@ class Parts(FixedPartitionedSource):
         return self.names
 
     def build_part(self, step_id, for_part, resume_state):
-        class Part(StatefulSourcePartition):
-            left = ()
+        left = [[(for_part, 0)]]
 
+        class Part(StatefulSourcePartition):
             def next_batch(self):
-                if not self.left:
+                if not left:
                     raise StopIteration
-                return self.left.pop()
+                return left.pop()
 
             def snapshot(self):
                 return None
 
-        part = Part()
-        part.left = [[(for_part, 0)]]
-        return part
+        return Part()
 
 
 class Ends(FixedPartitionedSink):
-    """The parts of an output over Kafka, which note the order in which each worker has them."""
+    """The parts of an output over Kafka, and what each of them got."""
 
     def __init__(self, names, part_fn):
-        self.names, self.part_fn, self.built = names, part_fn, []
+        self.names, self.part_fn, self.given = names, part_fn, []
 
     def list_parts(self):
         return self.names
 
     def build_part(self, step_id, for_part, resume_state):
-        ends = self
+        given = self.given
 
         class Part(StatefulSinkPartition):
             def write_batch(self, values):
-                ends.built += [(for_part, value) for value in values]
+                given.extend((for_part, value) for value in values)
 
             def snapshot(self):
                 return None
@@ -129,7 +127,7 @@ def test_a_part_of_an_output_gets_what_was_routed_to_it(count):
     flow, ends = Dataflow("flow"), Ends(sink.list_parts(), sink.part_fn)
     op.output("out", op.input("in", flow, TestingSource(routed)), ends)
     cluster_main(flow, [], 0, worker_count_per_proc=2)
-    found = {record.key.decode(): part for part, some in ends.built for record in some}
+    found = {record.key.decode(): part for part, some in ends.given for record in some}
     assert found == {key: sink.list_parts()[partition_of(key, count)] for key in KEYS}
 
 

@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -187,28 +187,31 @@ def rate(
     return float((count - first) / (times[-1] - times[first]))
 
 
-def rates(brokers: str, size: Size) -> dict[Job, list[float]]:
+@contextmanager
+def sources(brokers: str, size: Size) -> Iterator[dict[Job, str]]:
+    """Of each job the topic that it reads, with all events in it."""
+    found: dict[tuple[int, str, bool], str] = {}
+    with ExitStack() as topics:
+        for job in JOBS:
+            kind = (job.partitions, job.partitioner, job.is_slow)
+            if kind not in found:
+                found[kind] = topics.enter_context(topic(brokers, "events", job.partitions))
+                count = size.slow_events if job.is_slow else size.events
+                write(brokers, found[kind], count, job.partitioner)
+        yield {job: found[job.partitions, job.partitioner, job.is_slow] for job in JOBS}
+
+
+def rates(brokers: str, size: Size, read: Mapping[Job, str]) -> dict[Job, list[float]]:
     """The events per second of each job, round by round."""
     found: dict[Job, list[float]] = {job: [] for job in JOBS}
-    with (
-        topic(brokers, "events", 2) as few,
-        topic(brokers, "events", 50) as many,
-        topic(brokers, "events", 50) as crossed,
-        topic(brokers, "slow", 2) as slow,
-    ):
-        sources = {(2, MURMUR2): few, (50, MURMUR2): many, (50, CRC32): crossed}
-        for (_partitions, partitioner), source in sources.items():
-            write(brokers, source, size.events, partitioner)
-        write(brokers, slow, size.slow_events)
-        for number in range(size.rounds):
-            for job in JOBS:
-                if job.is_slow:
-                    here = rate(job, brokers, slow, size.slow_events, size.slow_first)
-                else:
-                    source = sources[job.partitions, job.partitioner]
-                    here = rate(job, brokers, source, size.events, size.first)
-                found[job].append(here)
-                print(f"round {number + 1}: {job.title}: {here:,.0f} events/s", flush=True)
+    for number in range(size.rounds):
+        for job in JOBS:
+            count, first = size.events, size.first
+            if job.is_slow:
+                count, first = size.slow_events, size.slow_first
+            here = rate(job, brokers, read[job], count, first)
+            found[job].append(here)
+            print(f"round {number + 1}: {job.title}: {here:,.0f} events/s", flush=True)
     return found
 
 
@@ -246,33 +249,26 @@ def latencies(figures: Figures, brokers: str, size: Size) -> None:
             one.send_signal(signal.SIGTERM)
 
 
-def scaling(figures: Figures, brokers: str, size: Size) -> None:
+def scaling(figures: Figures, brokers: str, size: Size, read: Mapping[Job, str]) -> None:
     """What a second process brings: by processor time, and with processes that are held back."""
     jobs = (MANY, TWO, CROSSED)
     costs: dict[Job, list[float]] = {job: [] for job in jobs}
     paces: dict[Job, list[float]] = {job: [] for job in jobs} if can_hold() else {}
-    with topic(brokers, "events", 50) as source, topic(brokers, "events", 50) as crossed:
-        sources = {MURMUR2: source, CRC32: crossed}
-        for partitioner, name in sources.items():
-            write(brokers, name, size.events, partitioner)
-        for number in range(size.rounds):
-            for job, found in costs.items():
-                endless = replace(job, epoch=ENDLESS)
-                with (
-                    topic(brokers, "predictions", SINK_PARTITIONS) as sink,
-                    running(
-                        endless, brokers, sources[job.partitioner], sink, size.events
-                    ) as started,
-                ):
-                    used = processor_micros(brokers, sink, started, size.first, size.events)
-                found.append(used)
-                print(f"round {number + 1}: {job.title}: {used:.1f} µs each", flush=True)
-            for job, found in paces.items():
-                slow = replace(job, epoch=HELD_EPOCH)
-                from_topic = sources[job.partitioner]
-                pace = rate(slow, brokers, from_topic, size.events, size.first, HELD)
-                found.append(pace)
-                print(f"round {number + 1}: {job.title}, held: {pace:,.0f} events/s", flush=True)
+    for number in range(size.rounds):
+        for job, found in costs.items():
+            endless = replace(job, epoch=ENDLESS)
+            with (
+                topic(brokers, "predictions", SINK_PARTITIONS) as sink,
+                running(endless, brokers, read[job], sink, size.events) as started,
+            ):
+                used = processor_micros(brokers, sink, started, size.first, size.events)
+            found.append(used)
+            print(f"round {number + 1}: {job.title}: {used:.1f} µs each", flush=True)
+        for job, found in paces.items():
+            slow = replace(job, epoch=HELD_EPOCH)
+            pace = rate(slow, brokers, read[job], size.events, size.first, HELD)
+            found.append(pace)
+            print(f"round {number + 1}: {job.title}, held: {pace:,.0f} events/s", flush=True)
     for job, found in costs.items():
         figures.add(job.title, PROCESSOR, "µs", found)
     for job in (TWO, CROSSED):
@@ -362,13 +358,14 @@ def measured(*, quick: bool) -> Report:
     size = QUICK if quick else Size()
     figures = Figures("kafka")
     with broker() as brokers:
-        found = rates(brokers, size)
-        for job, each in found.items():
-            figures.add(job.title, RATE, "events/s", each)
-            figures.add(job.title, COST, "µs", [1e6 / one for one in each])
-        for job, other in RATIOS:
-            figures.add_ratio(job.title, times_of(other), found[job], found[other])
-        scaling(figures, brokers, size)
+        with sources(brokers, size) as read:
+            found = rates(brokers, size, read)
+            for job, each in found.items():
+                figures.add(job.title, RATE, "events/s", each)
+                figures.add(job.title, COST, "µs", [1e6 / one for one in each])
+            for job, other in RATIOS:
+                figures.add_ratio(job.title, times_of(other), found[job], found[other])
+            scaling(figures, brokers, size, read)
         latencies(figures, brokers, size)
     sections = [
         text(size),

@@ -15,6 +15,7 @@ from okl_flow.operators.contract import StoreError
 from okl_flow.operators.inspection import versions
 from okl_flow.operators.keyed import Kept
 from okl_flow.operators.recovered import Recovered, recovered, version_in
+from okl_flow.placing import partition_name
 
 __all__ = ["disks", "is_running", "recovery", "state"]
 
@@ -157,7 +158,7 @@ def _astray(
             "state",
             f"{path} and the recovery directory are not of one moment: in "
             f"{counted(len(astray), 'partition')} the version to go on with is not there, such as "
-            f"p{astray[0]:03d}",
+            + partition_name(astray[0]),
             _BOTH,
         )
     elif begun and not wanted:

@@ -4,7 +4,24 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["START_SECONDS", "TROUBLE_SECONDS", "BrokerError", "Config", "Connection", "whole"]
+__all__ = [
+    "OF_CONSUMERS",
+    "START_SECONDS",
+    "TROUBLE_SECONDS",
+    "BrokerError",
+    "Config",
+    "Connection",
+    "whole",
+]
+
+OF_CONSUMERS = (
+    "group.id",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "auto.offset.reset",
+    "enable.partition.eof",
+)
+"""Settings that our consumers make themselves, as it depends on them what is read."""
 
 START_SECONDS = 15.0
 """So long a broker may take to answer when a flow starts."""

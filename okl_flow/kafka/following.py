@@ -12,20 +12,13 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from okl_flow.kafka.connection import Config, Connection
+from okl_flow.kafka.connection import OF_CONSUMERS, Config, Connection
 
 __all__ = ["Follower", "Followed", "Written"]
 
 _REFRESH_SECONDS = 2.0
 _PATIENCE = 1.0
 _GONE_REFRESHES = 3  # a broker that has just started may not know its topics yet
-_RESERVED = (
-    "group.id",
-    "enable.auto.commit",
-    "enable.auto.offset.store",
-    "auto.offset.reset",
-    "enable.partition.eof",
-)
 _MISSING = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 
 _log = logging.getLogger("okl_flow.kafka")
@@ -62,7 +55,7 @@ class Follower:
     def __init__(
         self, topics: Sequence[str], brokers: str | Sequence[str], config: Config | None = None
     ) -> None:
-        self._connection = Connection(brokers, config, _RESERVED)
+        self._connection = Connection(brokers, config, OF_CONSUMERS)
         self.trouble: str | None = None  # of the brokers
         self.topics = {topic: Followed(topic) for topic in topics}
         settings = self._connection.settings(

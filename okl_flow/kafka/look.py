@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import kafka  # type: ignore[import-untyped]
+import kafka
 from kafka import errors
-from kafka.admin import (  # type: ignore[import-untyped]
+from kafka.admin import (
     ConfigResource,
     ConfigResourceType,
     KafkaAdminClient,

@@ -14,20 +14,13 @@ from bytewax.dataflow import Dataflow, Stream
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 
 from okl_flow import draining
-from okl_flow.kafka.connection import Config, Connection, whole
+from okl_flow.kafka.connection import OF_CONSUMERS, Config, Connection, whole
 from okl_flow.kafka.reader import Reader, Readers, Reading, Slot
 from okl_flow.placing import TURNS
 from okl_flow.wire import Raw
 
 __all__ = ["input"]
 
-_RESERVED = (
-    "group.id",
-    "enable.auto.commit",
-    "enable.auto.offset.store",
-    "auto.offset.reset",
-    "enable.partition.eof",
-)
 _BUSY = timedelta(milliseconds=2)
 _EMPTY = timedelta(milliseconds=500)
 _ALL_EMPTY = timedelta(milliseconds=50)  # an epoch ends when every worker has looked at the clock
@@ -85,7 +78,7 @@ def input(
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     reading = Reading(
-        Connection(brokers, config, _RESERVED),
+        Connection(brokers, config, OF_CONSUMERS),
         listed,
         group or f"{flow.flow_id}.{step_id}",
         start,
@@ -145,8 +138,9 @@ class _SlotPartition(StatefulSourcePartition[Raw, State]):
         """At once if there may be more."""
         if self._busy:
             return None
-        empty = _EMPTY if self._reader.has_parts else _ALL_EMPTY
-        return datetime.now(UTC) + (_BUSY if self._slot.parts else empty)
+        if self._slot.parts:
+            return datetime.now(UTC) + _BUSY
+        return datetime.now(UTC) + (_EMPTY if self._reader.has_parts else _ALL_EMPTY)
 
     def snapshot(self) -> State:
         """Where each partition goes on."""

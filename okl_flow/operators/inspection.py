@@ -18,6 +18,7 @@ from okl_flow.operators.record import RecordCodec, RecordError
 from okl_flow.operators.requests import FORGET, Request, answered, leave, left
 from okl_flow.operators.rocks import Head, LockedError, explained
 from okl_flow.operators.store import Place, StateDirectory
+from okl_flow.placing import partition_name
 
 __all__ = [
     "Stored",
@@ -92,7 +93,7 @@ def findings(directory: StateDirectory, learners: Sequence[Learner] | None) -> I
     codec = None if learners is None else RecordCodec(learners)
     for partition in range(directory.partitions):
         place = directory.place(partition)
-        name = f"p{partition:03d}"
+        name = partition_name(partition)
         try:
             with _reading(place) as (database, head):
                 if database is None:

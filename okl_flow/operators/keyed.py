@@ -31,7 +31,7 @@ from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Output, Partition
 from okl_flow.operators.store import MemoryStore, StateDirectory, Store
 from okl_flow.packing import packer_of
-from okl_flow.placing import engine_key
+from okl_flow.placing import engine_key, partition_name
 from okl_flow.waiting import Limits
 
 __all__ = ["Kept", "Settings", "keyed", "picked"]
@@ -159,7 +159,7 @@ def keyed(
         if pointer is not None:
             meters.RESUMED.labels(settings.step_id).inc(time.perf_counter() - begun)
         models = Models(store, learners, live_max, rules.terms, warm_starts)
-        name, every = f"p{number:03}", settings.report_every
+        name, every = partition_name(number), settings.report_every
         return Partition(name, settings.step_id, rules, models, every, figures)
 
     def by_partition(items: list[Incoming]) -> list[tuple[str, list[Incoming]]]:

@@ -19,6 +19,7 @@ from okl_flow.operators.contract import Change, Store, StoreError, description_o
 from okl_flow.operators.disk import DiskStore, Place
 from okl_flow.operators.memory import MemoryStore
 from okl_flow.operators.requests import Request, sync_folder, write_whole
+from okl_flow.placing import partition_name
 
 __all__ = [
     "Change",
@@ -105,7 +106,7 @@ class StateDirectory:
                 f"the state directory {self.path} has {self.partitions} partitions, from 0 on: "
                 f"there is no partition {partition}"
             )
-        name = f"p{partition:03d}"
+        name = partition_name(partition)
         return Place(self.about["id"], partition, self.path / name, self.path / "requests" / name)
 
     def store(self, partition: int, pointer: bytes | None) -> DiskStore:

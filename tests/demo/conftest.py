@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
@@ -51,11 +52,7 @@ class Shown:
 
     def wait_for(self, words):
         """Wait until it has said something."""
-        end = time.monotonic() + PATIENCE
-        while words not in self.text:
-            assert time.monotonic() < end, self.text
-            assert self.process.poll() is None, self.text
-            time.sleep(0.01)
+        until(lambda: words in self.text, self.process, PATIENCE, lambda: self.text)
 
     def signal(self, number):
         """As a terminal does it: to all in the group."""

@@ -5,12 +5,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.kafka.conftest import broker, broker_place
+from tests.waiting import until
 
 __all__ = ["broker", "broker_place"]
 
@@ -61,12 +61,7 @@ class Container:
         return [json.loads(line)["message"] for line in self.text.splitlines()]
 
     def wait_for(self, reached):
-        end = time.monotonic() + PATIENCE
-        while not (found := reached()):
-            assert time.monotonic() < end, self.text
-            assert self.process.poll() is None, self.text
-            time.sleep(0.02)
-        return found
+        return until(reached, self.process, PATIENCE, lambda: self.text)
 
     def wait_for_message(self, start):
         return self.wait_for(lambda: any(one.startswith(start) for one in self.messages()))

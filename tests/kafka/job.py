@@ -25,6 +25,7 @@ from okl_flow.kafka.source import _SlotPartition
 from okl_flow.operators import decode, encode, prequential
 from okl_flow.recovery import discard_unclosed
 from okl_flow.wire import Columns
+from tests import failpoints
 
 LEARNER = make_learner("bogd", budget=5, bandwidth=1.5)
 DIM = 3
@@ -85,21 +86,6 @@ FAILPOINTS = {
 }
 
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def countdown(calls):
-    """True at the n-th call."""
-    left = [calls]
-
-    def is_due():
-        left[0] -= 1
-        return left[0] == 0
-
-    return is_due
-
-
 def arm(name, is_due):
     """Let the process die at the failpoint, when it gets there and the time has come."""
     if name == "within_commit":  # after the offsets are sent, before the end of the transaction
@@ -107,24 +93,12 @@ def arm(name, is_due):
 
         def insist(self, call, what):
             if what == "commit" and is_due():
-                die()
+                failpoints.die()
             real_insist(self, call, what)
 
         TransactionalProducer._insist = insist
         return
-    owner, method, when = FAILPOINTS[name]
-    real = getattr(owner, method)
-
-    def armed(*args, **kwargs):
-        dies = is_due()
-        if dies and when == "before":
-            die()
-        result = real(*args, **kwargs)
-        if dies:
-            die()
-        return result
-
-    setattr(owner, method, armed)
+    failpoints.arm(FAILPOINTS[name], is_due)
 
 
 def main():
@@ -133,7 +107,7 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(name)s %(message)s")
     signal.signal(signal.SIGTERM, lambda *_: draining.request())
     if number == settings.get("dies"):
-        arm(settings["failpoint"], countdown(settings["calls"]))
+        arm(settings["failpoint"], failpoints.countdown(settings["calls"]))
     if settings.get("discard", True):
         discard_unclosed(Path(settings["folder"]) / "recovery")
     cluster_main(

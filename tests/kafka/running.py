@@ -13,7 +13,8 @@ from okl_flow.wire import Columns, Decoder, Raw, decode_outgoing
 from tests.kafka.job import DIM, LEARNER
 from tests.kafka.judge import make_topic, read, write
 from tests.operators.oracle import Oracle, as_oracle_says, mixed_stream, rejects_as_oracle_says
-from tests.operators.test_recovery import addresses, as_json, by_key, kill
+from tests.operators.test_recovery import addresses, as_json, by_key
+from tests.waiting import all_ended, kill
 
 PATIENCE = 240.0
 
@@ -103,13 +104,7 @@ class Job:
 
     def wait(self, started, patience=PATIENCE):
         """Wait for the end; if one of them dies the others go as well."""
-        end = time.monotonic() + patience
-        while any(one.poll() is None for one in started):
-            if any(one.poll() for one in started) or time.monotonic() > end:
-                kill(started)
-            time.sleep(0.01)
-        assert time.monotonic() < end, self.log()
-        return all(one.returncode == 0 for one in started)
+        return all_ended(started, patience, self.log)
 
     def wait_for_reading(self, started, count, patience=PATIENCE):
         """Wait until the processes have read so many records more, or one has ended."""

@@ -5,7 +5,7 @@ import pytest
 
 from tests.kafka.job import FAILPOINTS
 from tests.kafka.running import write_stream
-from tests.operators.test_recovery import kill
+from tests.waiting import kill
 
 EVENTS = 3000
 KILLS = 8

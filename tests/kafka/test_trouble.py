@@ -9,7 +9,7 @@ import pytest
 
 from tests.kafka.broker import Cluster
 from tests.kafka.running import write_stream
-from tests.operators.test_recovery import kill
+from tests.waiting import kill
 
 EVENTS = 1500
 DISK = "100m"

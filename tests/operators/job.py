@@ -6,7 +6,6 @@ settings may name a failpoint, where the process kills itself.
 
 import json
 import os
-import signal
 import sys
 import time
 from datetime import timedelta
@@ -23,6 +22,7 @@ from okl_flow.operators.disk import DiskStore
 from okl_flow.operators.partition import Partition
 from okl_flow.recovery import discard_unclosed
 from okl_flow.wire import Columns
+from tests.failpoints import arm, countdown
 
 LEARNER = make_learner("bogd", budget=5, bandwidth=1.5)
 DIM = 3
@@ -79,28 +79,10 @@ FAILPOINTS = {
 }
 
 
-def arm(name, calls):
-    """Let the process die at the failpoint, when it gets there for the n-th time."""
-    owner, method, when = FAILPOINTS[name]
-    real = getattr(owner, method)
-    left = [calls]
-
-    def armed(*args, **kwargs):
-        left[0] -= 1
-        if when == "before" and left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **kwargs)
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    setattr(owner, method, armed)
-
-
 def main():
     settings, number = json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2])
     if number == settings.get("dies"):
-        arm(settings["failpoint"], settings["calls"])
+        arm(FAILPOINTS[settings["failpoint"]], countdown(settings["calls"]))
     recovery = Path(settings["folder"]) / "recovery"
     discard_unclosed(recovery)
     cluster_main(

@@ -14,7 +14,8 @@ from tests.operators.compare_oracle import (
 )
 from tests.operators.job import DIM
 from tests.operators.oracle import mixed_stream, rejects_as_oracle_says
-from tests.operators.test_recovery import Job, as_json, by_key, kill
+from tests.operators.test_recovery import Job, as_json, by_key
+from tests.waiting import kill
 
 LEARNERS = {
     "poor": make_learner("bogd", budget=2, bandwidth=0.05),

@@ -2,7 +2,6 @@
 
 import json
 import math
-import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from okl_flow.operators.store import StateDirectory
 from okl_flow.wire import Columns, Decoder, Raw, decode_outgoing
 from tests.operators.job import DIM, FAILPOINTS, LEARNER, PARTITIONS
 from tests.operators.oracle import Oracle, as_oracle_says, mixed_stream, rejects_as_oracle_says
+from tests.waiting import all_ended, kill
 
 EVENTS = 6000
 FILES = 2
@@ -111,13 +111,7 @@ class Job:
 
     def wait(self, started):
         """Wait for the end; if one of them dies the others go as well."""
-        end = time.monotonic() + PATIENCE
-        while any(one.poll() is None for one in started):
-            if any(one.poll() for one in started) or time.monotonic() > end:
-                kill(started)
-            time.sleep(0.01)
-        assert time.monotonic() < end, self.log()
-        return all(one.returncode == 0 for one in started)
+        return all_ended(started, PATIENCE, self.log)
 
     def wait_for_reading(self, started, batches):
         """Wait until the processes have read so much together, or one has ended."""
@@ -166,12 +160,6 @@ def addresses(count):
     for one in held:
         one.close()
     return found if count > 1 else []
-
-
-def kill(processes):
-    for one in processes:
-        if one.poll() is None:
-            one.send_signal(signal.SIGKILL)
 
 
 def by_key(found):

@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -49,12 +50,7 @@ class Run:
         return [one["message"] for one in self.records if one["level"] == level]
 
     def wait_for(self, reached):
-        end = time.monotonic() + PATIENCE
-        while not (found := reached()):
-            assert time.monotonic() < end, self.text
-            assert self.process.poll() is None, self.text
-            time.sleep(0.02)
-        return found
+        return until(reached, self.process, PATIENCE, lambda: self.text)
 
     def started(self, times=1):
         """The ids of its processes, once the cluster runs for the n-th time."""

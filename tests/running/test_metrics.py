@@ -68,6 +68,7 @@ def test_processes_tell_what_their_partitions_count(start, tmp_path):
 
     samples = run.wait_for(told_between_batches)
     assert samples["okl_flow_events_total"] >= 1000
+    assert samples["okl_flow_predictions_total"] == samples["okl_flow_events_total"]
     assert samples["okl_flow_keys_in_memory"] == 1
     assert samples["okl_flow_info"] == 1
     assert "ann" not in urllib.request.urlopen(f"http://127.0.0.1:{first + 1}").read().decode()
