@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from okl_flow.lanes import fetch
 from okl_flow.learner import Loop
 from okl_flow.native import Array, inner, native, written
 from okl_flow.rng import WORDS, Words, split
@@ -26,6 +27,7 @@ __all__ = [
     "Tables",
     "allocated",
     "drive_of",
+    "fetch_block",
     "moved",
     "release_blocks",
     "seed_blocks",
@@ -38,6 +40,9 @@ Memory = NDArray[np.int64]
 
 _ONE = 0  # the axis that every array has
 _FIRST_ROOM = 2
+_AHEAD = 8  # blocks that are brought near before it is their turn
+_LINE = 8  # words that come into a cache together
+_NEAR = 64  # words of a block that are asked for; the processor sees by itself how it goes on
 _AXES_MAX = 3
 _VIEWS = {"<f8": "floats", "<i8": "ints", "<u8": "words"}
 
@@ -172,8 +177,12 @@ def _drive(
 
     `learn`, `taken` and `put` are no names of this file: `drive_of` gives each drive its own.
     """
-    rooms = np.empty(limits.shape[0], np.int64)
-    for i in range(numbers.shape[0]):
+    rooms, count = np.empty(limits.shape[0], np.int64), numbers.shape[0]
+    for i in range(min(_AHEAD, count)):
+        fetch_block(ints, places[numbers[i]])
+    for i in range(count):
+        if i + _AHEAD < count:
+            fetch_block(ints, places[numbers[i + _AHEAD]])
         at, stop = places[numbers[i]], stops[i]
         is_wider = False
         while nexts[i] < stop:
@@ -197,6 +206,13 @@ def _drive(
             at, end = moved(ints, at, tables, rooms, size, free, end)
             places[numbers[i]], is_wider = at, True
     return numbers.shape[0], end
+
+
+@inner
+def fetch_block(ints: Memory, at: int) -> None:
+    """Have the beginning of a block brought near: one of a million keys lies in no cache."""
+    for word in range(0, _NEAR, _LINE):
+        fetch(ints, at + word)
 
 
 @inner

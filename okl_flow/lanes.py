@@ -24,6 +24,7 @@ __all__ = [
     "as_float",
     "check_arrays",
     "everywhere",
+    "fetch",
     "lane_least",
     "lane_most",
     "lane_sums",
@@ -44,6 +45,8 @@ _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 ZEROS = ir.Constant(_VECTOR, [0.0] * LANES)
 INDEX = ir.IntType(32)
 FLOAT_ALIGNMENT = 8
+_BYTES = ir.IntType(8).as_pointer()
+_TO_BE_READ_SOON = 0, 3, 1  # for reading, into the nearest cache, of data
 _FLOAT_BYTES = 8
 
 
@@ -132,6 +135,27 @@ def line(_context: Any, matrix: Any, _number: Any) -> Any:
         return view._getvalue()
 
     return kind(matrix, types.int64), generate
+
+
+@operation
+def fetch(_context: Any, ints: Any, _at: Any) -> Any:
+    """Have the memory around ints[at] brought near, and do not wait for it.
+
+    It changes nothing and cannot fail, wherever that lies.
+    """
+    if (getattr(ints, "dtype", None), getattr(ints, "layout", "")) != (types.int64, "C"):
+        raise TypingError(f"ints must be a contiguous array of whole numbers, not {ints}")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(held.data, [arguments[1]]), _BYTES)
+        flags = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTES, flags, flags, flags])
+        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(call, [address, *map(flags, _TO_BE_READ_SOON)])
+        return context.get_dummy_value()
+
+    return types.void(ints, types.int64), generate
 
 
 def _tree(builder: Any, vector: Any) -> Any:

@@ -12,7 +12,7 @@ from numba import jit
 from numba.core.errors import TypingError
 
 from okl_flow import native
-from okl_flow.lanes import line
+from okl_flow.lanes import fetch, line
 
 
 def test_exponentials_are_within_4e_16():
@@ -240,3 +240,16 @@ def test_an_inner_function_may_not_return_an_array():
 
     with pytest.raises(TypeError, match="same returns"):
         native.inner(same)
+
+
+def test_fetch_changes_nothing_wherever_it_looks():
+    @jit(nopython=True)
+    def fetch_at(ints, at):
+        fetch(ints, at)
+
+    ints = np.arange(4)
+    for at in (0, 3, 4, -1, 10**12, -(10**12)):
+        fetch_at(ints, at)
+    assert ints.tolist() == [0, 1, 2, 3]
+    with pytest.raises(TypingError, match="ints must be a contiguous array of whole numbers"):
+        fetch_at(np.zeros(4), 0)
