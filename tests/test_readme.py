@@ -16,6 +16,7 @@ from okl_flow.murmur import partition_of
 from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.store import StateDirectory
 from tests.dataflows.test_commands import PAGES
+from tests.operators.changes import changes
 
 SAID = {
     "eval": "bpa_s",
@@ -78,7 +79,7 @@ def keep_state(folder):
     )
     packed = RecordCodec([learner]).pack(Record([state], 30, 0))
     store = directory.store(partition_of("user-17", 2), None)
-    store.commit([("user-17", packed, 0)])
+    store.commit(*changes({"user-17": packed}))
     store.close()
 
 

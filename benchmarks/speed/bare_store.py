@@ -2,11 +2,11 @@
 
 The same databases with the same options, records of the same bytes under the same keys, batches
 of as many records, a synced write per database and second; each record is written over the one
-before it. No versions, no lists of what changed, nothing read.
+before it. No journal, nothing that one could go back to, nothing read.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ Place = tuple[int, bytes]
 
 def microseconds(path: Path, learner: dict[str, Any], dim: int, keys: int, events: int) -> float:
     """Of a record, over keys drawn at random, each of which has one already."""
-    records = packed_records(learner, dim)
+    records = [rocks.stamp(1) + record for record in packed_records(learner, dim)]
     databases = []
     for number in range(PARTITIONS):
         place = path / f"p{number:03}"
@@ -84,10 +84,9 @@ def write(databases: list[Rdict], records: list[bytes], numbers: np.ndarray) -> 
 
 def placed(numbers: np.ndarray) -> Iterator[list[Place]]:
     """Keys as partitions and rows, some at a time."""
-    ending = rocks.version_ending(1)
     for begin in range(0, len(numbers), SOME):
         keys = [f"user-{number}" for number in numbers[begin : begin + SOME].tolist()]
-        rows: Iterable[bytes] = (rocks.record_prefix(key) + ending for key in keys)
+        rows = map(rocks.record_key, keys)
         yield list(zip(partitions_of(keys, PARTITIONS).tolist(), rows, strict=True))
 
 

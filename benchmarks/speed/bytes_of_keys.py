@@ -12,6 +12,7 @@ from okl_flow import Learner, make_learner
 from okl_flow.operators.models import Models
 from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.store import MemoryStore, StateDirectory
+from okl_flow.packing import Pieces
 
 __all__ = ["measure", "sections"]
 
@@ -66,7 +67,8 @@ def on_disk(directory: StateDirectory, size: int, path: Path) -> int:
     """Bytes that the files of a directory take with records of a size, all of noise."""
     store, noise = directory.store(0, None), np.random.default_rng(1).bytes
     for begin in range(0, KEYS, 1_000):
-        store.commit([(f"user-{key}", noise(size), 0) for key in range(begin, begin + 1_000)])
+        keys = [f"user-{key}" for key in range(begin, begin + 1_000)]
+        store.commit(keys, Pieces.of([noise(size) for _ in keys]))
     store.close()
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 

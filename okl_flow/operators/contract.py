@@ -7,15 +7,12 @@ from typing import Any, Protocol
 from okl_flow.learner import Learner
 from okl_flow.operators.record import RecordCodec
 from okl_flow.operators.requests import Request
+from okl_flow.packing import Pieces
 from okl_flow.parameters import difference
 
-__all__ = ["Change", "Store", "StoreError", "description_of", "refuse_another"]
+__all__ = ["Store", "StoreError", "description_of", "refuse_another"]
 
-Change = tuple[str, bytes | None, int]
-"""A key, its packed record or None if that is deleted, and the version that `read` or `spill`
-last told for the key: 0 if there was none."""
-
-_FORMAT = 1
+_FORMAT = 2
 
 
 class StoreError(RuntimeError):
@@ -28,17 +25,18 @@ class Store(Protocol):
     def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
         """Of each key the version that its record was written in, and the packed record."""
 
-    def spill(self, changes: Sequence[Change]) -> int:
-        """Write changes ahead of the next commit, because memory is short.
+    def spill(self, keys: Sequence[str], records: Pieces) -> int:
+        """Write records ahead of the next commit; an empty one deletes what the key has.
 
-        Returns the version they will have. If that commit never comes they are undone.
+        Each key is given once. Returns the version they will have. If that commit never comes
+        they are undone.
         """
 
-    def commit(self, changes: Sequence[Change]) -> bytes:
+    def commit(self, keys: Sequence[str], records: Pieces) -> bytes:
         """Write the next version, all of it or nothing; returns what the engine has to keep."""
 
-    def sweep(self, count: int) -> list[tuple[str, int, bytes]]:
-        """The next so many stored records, with their versions, going round for ever."""
+    def sweep(self, count: int) -> list[tuple[str, bytes]]:
+        """Of the next so many stored records, going round for ever, those not changed lately."""
 
     def requests(self) -> list[Request]:
         """What the command line asks for; it is answered by the changes of the next commit."""

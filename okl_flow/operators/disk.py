@@ -1,12 +1,12 @@
 """The records of a partition on disk, in versions that the engine can go back to.
 
-Every commit is one atomic, synced write: the changed records, each beside the one it follows, a
-list of what was changed, and the head, which says what the newest version is. The engine keeps
-a pointer to it. On resume at a version, those above it are undone from their lists. As a version
-gets too old to go back to, the records that it has replaced are deleted, with its list.
+Every commit is one atomic, synced write: the changed records, behind those of the commits before
+it, and the head, which says what the newest version is. The engine keeps a pointer to it. On
+resume at a version, those above it are taken away. Versions that are too old to go back to are
+taken into the table of all records.
 
-A process may die at any moment, while it undoes or deletes too: each of these writes is atomic
-and may be made again.
+A process may die at any moment, while it goes back or fills the table too: each of these writes is
+atomic and may be made again.
 """
 
 import logging
@@ -18,17 +18,22 @@ import msgspec
 from rocksdict import Rdict, WriteBatch, WriteOptions
 
 from okl_flow.operators import rocks
-from okl_flow.operators.contract import Change, StoreError
+from okl_flow.operators.contract import StoreError
+from okl_flow.operators.journal import Journal
 from okl_flow.operators.requests import FORGET, Request, left
-from okl_flow.operators.rocks import HEAD, Entry, Head, explained
+from okl_flow.operators.rocks import HEAD, Head, explained
+from okl_flow.packing import Pieces
 
-__all__ = ["DiskStore", "Place", "begun", "synced"]
+__all__ = ["JOURNAL_MAX", "DiskStore", "Place", "begun", "synced"]
+
+JOURNAL_MAX = 1 << 15
+"""Changed records that may wait to be taken into the table of a partition."""
 
 _log = logging.getLogger(__name__)
 
 _FORMAT = 1
 _BEGINNING = 1  # the version of a partition that has none yet
-_COLLECTED_MAX = 3  # versions, in one commit
+_PATIENT = 16  # partitions of which each has another patience, so that they do not merge at once
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -52,89 +57,100 @@ class DiskStore:
         place: where the partition lies.
         pointer: what `commit` returned, as the engine kept it; None at the first start.
         versions_kept: committed versions that one can go back to. At least 2.
+        journal_max: changed records, beyond those of these versions, that may wait to be taken
+            into the table. The more there are the fewer come in vain; each is known in memory.
     """
 
-    def __init__(self, place: Place, pointer: bytes | None, *, versions_kept: int = 4) -> None:
+    def __init__(
+        self,
+        place: Place,
+        pointer: bytes | None,
+        *,
+        versions_kept: int = 4,
+        journal_max: int = JOURNAL_MAX,
+    ) -> None:
         self._place = place
         self._kept = versions_kept
-        self._chunks = 0  # of the list of the version to come
-        self._swept = rocks.FIRST
+        self._journal_max = journal_max
+        self._patience = 1.0 + place.partition % _PATIENT / _PATIENT
+        self._swept = rocks.TABLE
         self._handed: list[Request] = []  # to be answered by the next commit
         self._answered: dict[str, int] = {}  # and in which version others were
-        self._head = Head(place.store, _BEGINNING, _BEGINNING)
         wanted = None if pointer is None else _version_of(pointer, place)
         self._database = rocks.open_database(place.path, place.where, create=wanted is None)
         try:
             with explained(place.where):
-                self._resume(wanted)
+                self._head = self._resumed(wanted)
+                self._journal = Journal(self._database, self._head.committed)
+                self._answered = rocks.answered_requests(self._database)
+                if self._head.erased:
+                    self._compact(None)
+                self._drop_requests()
         except BaseException:
             self._database.close()
             raise
 
     def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
         """Of each key the version that its record was written in, and the packed record."""
-        found: list[tuple[int, bytes] | None] = []
         with explained(self._place.where):
-            rows = rocks.rows_by_key(self._database)
-            for key in keys:
-                prefix = rocks.record_prefix(key)
-                rows.seek(prefix)
-                one = None
-                if not rows.valid():
-                    rows.status()  # raises if it was not the end that ended it
-                elif (row := rows.key()).startswith(prefix) and (packed := rows.value()):
-                    one = rocks.version_of(row), packed
-                found.append(one)
-        return found
+            found = [self._journal.find(key) for key in keys]
+            elsewhere = [at for at, one in enumerate(found) if one is None]
+            stored = rocks.records_at(self._database, [keys[at] for at in elsewhere])
+        for at, one in zip(elsewhere, stored, strict=True):
+            found[at] = one
+        return [one if one and one[1] else None for one in found]
 
-    def spill(self, changes: Sequence[Change]) -> int:
-        """Write changes ahead of the next commit, because memory is short.
+    def spill(self, keys: Sequence[str], records: Pieces) -> int:
+        """Write records ahead of the next commit; an empty one deletes what the key has.
 
-        Returns the version they will have. If that commit never comes they are undone.
+        Each key is given once. Returns the version they will have. If that commit never comes
+        they are undone.
         """
-        if changes:
+        version = self._head.committed + 1
+        if keys:
             batch = WriteBatch(raw_mode=True)
-            self._put(batch, changes)
             with explained(self._place.where):
+                self._journal.put(batch, version, keys, records)
                 self._database.write(batch)
-        return self._head.committed + 1
+        return version
 
-    def commit(self, changes: Sequence[Change]) -> bytes:
+    def commit(self, keys: Sequence[str], records: Pieces) -> bytes:
         """Write the next version, all of it or nothing; returns what the engine has to keep."""
         forgotten = [request.key for request in self._handed if request.kind == FORGET]
         if forgotten:
-            self.spill(changes)
-            changes = []
+            self.spill(keys, records)
+            keys, records = [], Pieces.of([])
         batch = WriteBatch(raw_mode=True)
-        self._put(batch, changes)
         version = self._head.committed + 1
         with explained(self._place.where):
-            for key in dict.fromkeys(forgotten):
-                rocks.erase(self._database, key, batch, keep=version)
-            floor = self._collect(batch, version)
+            self._journal.put(batch, version, keys, records)
+            if forgotten:
+                self._journal.erase(set(forgotten), batch, keep=version)
             for request in self._handed:
                 batch.put(rocks.request_key(request.id), msgspec.msgpack.encode(version))
                 self._answered[request.id] = version
-            erased = bool(forgotten)
-            head = Head(self._place.store, version, floor, erased)
+            floor = max(self._head.floor, version - self._kept + 1)
+            head = Head(self._place.store, version, floor, bool(forgotten))
             batch.put(HEAD, msgspec.msgpack.encode(head))
             self._database.write(batch, synced())
-            self._head, self._chunks, self._handed = head, 0, []
-            if erased:
+            self._head, self._handed = head, []
+            self._journal.close()
+            if forgotten:
                 self._compact(forgotten)
             self._drop_requests()
+            if self._journal.is_due(floor, self._journal_max, self._patience):
+                self._journal.merge(floor)
         return msgspec.msgpack.encode((_FORMAT, *head[:1], self._place.partition, version))
 
-    def sweep(self, count: int) -> list[tuple[str, int, bytes]]:
-        """The next so many stored records, with their versions, going round for ever."""
+    def sweep(self, count: int) -> list[tuple[str, bytes]]:
+        """Of the next so many stored records, going round for ever, those not changed lately."""
         with explained(self._place.where):
-            ahead = rocks.newest(self._database, self._swept)
-            again = rocks.newest(self._database, end=self._swept)
-            present = (one for one in chain(ahead, again) if one[2])
-            found = list(islice(present, count))
+            ahead = rocks.table(self._database, self._swept)
+            again = rocks.table(self._database, end=self._swept)
+            found = list(islice(chain(ahead, again), count))
         if found:
             self._swept = rocks.after(found[-1][0])
-        return found
+        return [(key, packed) for key, _, packed in found if key not in self._journal]
 
     def requests(self) -> list[Request]:
         """What the command line asks for; it is answered by the changes of the next commit."""
@@ -156,38 +172,8 @@ class DiskStore:
         """Let go of the database, so that another process may open it."""
         self._database.close()
 
-    def _put(self, batch: WriteBatch, changes: Sequence[Change]) -> None:
-        """Put changes into a batch, with their list."""
-        version = self._head.committed + 1
-        ending = rocks.version_ending(version)
-        entries: list[Entry] = []
-        for key, packed, before in changes:
-            if packed is None and before == 0:
-                continue  # it never came here
-            batch.put(rocks.record_prefix(key) + ending, packed or b"")
-            if packed is None or before != version:
-                entries.append((key, before, packed is None))
-        if entries:
-            batch.put(rocks.list_key(version, self._chunks), msgspec.msgpack.encode(entries))
-            self._chunks += 1
-
-    def _collect(self, batch: WriteBatch, version: int) -> int:
-        """Delete what no version can be gone back to for; returns the oldest that can be."""
-        target = version - self._kept + 1
-        floor = self._head.floor
-        while floor < min(target, self._head.floor + _COLLECTED_MAX):
-            floor += 1
-            for row, _, entries in rocks.lists(self._database, floor):
-                for key, before, deleted in entries:
-                    if before not in (0, floor):
-                        batch.delete(rocks.record_key(key, before))
-                    if deleted and self._database.get(rocks.record_key(key, floor)) == b"":
-                        batch.delete(rocks.record_key(key, floor))
-                batch.delete(row)
-        return floor
-
-    def _resume(self, wanted: int | None) -> None:
-        """Begin, or go back to the version that the engine wants."""
+    def _resumed(self, wanted: int | None) -> Head:
+        """The head, at the version that the engine wants; what is newer has been undone then."""
         head = begun(self._database, self._place)
         target = _BEGINNING if wanted is None else wanted
         if not head.floor <= target <= head.committed:
@@ -202,27 +188,18 @@ class DiskStore:
                 self._place.where,
                 head.committed,
             )
-        for version in range(head.committed + 1, target, -1):
-            head = self._undo(head, version)
-        self._head = head
-        self._answered = rocks.answered_requests(self._database)
-        if head.erased:
-            self._compact(None)
-        self._drop_requests()
-
-    def _undo(self, head: Head, version: int) -> Head:
-        """Take one version back, which must be the newest."""
         batch = WriteBatch(raw_mode=True)
-        for row, _, entries in rocks.lists(self._database, version):
-            for key, _, _ in entries:
-                batch.delete(rocks.record_key(key, version))
-            batch.delete(row)
-        for request, answered_in in rocks.answered_requests(self._database).items():
-            if answered_in == version:
+        beginning = rocks.position(target + 1, 0)
+        for prefix in (rocks.INDEX, rocks.JOURNAL):
+            for row, _ in rocks.rows_from(self._database, prefix, prefix + beginning):
+                batch.delete(row)
+        for request, version in rocks.answered_requests(self._database).items():
+            if version > target:
                 batch.delete(rocks.request_key(request))
-        head = head._replace(committed=min(head.committed, version - 1))
-        batch.put(HEAD, msgspec.msgpack.encode(head))
-        self._database.write(batch, synced())
+        if not batch.is_empty() or head.committed > target:
+            head = head._replace(committed=target)
+            batch.put(HEAD, msgspec.msgpack.encode(head))
+            self._database.write(batch, synced())
         return head
 
     def _compact(self, keys: list[str] | None) -> None:

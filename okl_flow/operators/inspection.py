@@ -14,6 +14,7 @@ from okl_flow.murmur import partition_of
 from okl_flow.operators import rocks
 from okl_flow.operators.contract import StoreError
 from okl_flow.operators.disk import begun, synced
+from okl_flow.operators.journal import Journal, chunks
 from okl_flow.operators.record import RecordCodec, RecordError
 from okl_flow.operators.requests import FORGET, Request, answered, leave, left
 from okl_flow.operators.rocks import Head, LockedError, explained
@@ -25,6 +26,7 @@ __all__ = [
     "ask",
     "findings",
     "learners_of",
+    "newest",
     "pending",
     "record_of",
     "records",
@@ -64,10 +66,22 @@ def records(directory: StateDirectory) -> Iterator[Stored]:
     """Every record as it was at its partition's last commit, partition by partition."""
     for partition in range(directory.partitions):
         with _reading(directory.place(partition)) as (database, head):
-            newest = rocks.newest(database, version_max=head.committed) if database else ()
-            for key, version, packed in newest:
-                if packed:
-                    yield Stored(key, partition, version, packed)
+            if database is None:
+                continue
+            for key, version, packed in newest(database, head.committed):
+                yield Stored(key, partition, version, packed)
+
+
+def newest(database: Rdict, last: int) -> Iterator[tuple[str, int, bytes]]:
+    """Every record of a partition as it was in a version, the last one."""
+    journal = Journal(database, last)
+    for key, version, packed in rocks.table(database):
+        if key not in journal:
+            yield key, version, packed
+    for at, chunk in chunks(database):
+        for key, packed in chunk.records():
+            if packed and journal.position_of(key) == at:
+                yield key, rocks.version_of(at), packed
 
 
 def record_of(directory: StateDirectory, key: str) -> Stored | None:
@@ -76,8 +90,8 @@ def record_of(directory: StateDirectory, key: str) -> Stored | None:
     with _reading(directory.place(partition)) as (database, head):
         if database is None:
             return None
-        version, packed = _newest(database, key, head)
-        return Stored(key, partition, version, packed) if packed else None
+        found = _found(database, Journal(database, head.committed), key)
+        return Stored(key, partition, *found) if found else None
 
 
 def pending(directory: StateDirectory, partition: int) -> list[Request]:
@@ -147,14 +161,16 @@ def _answer(
 ) -> None:
     """Answer a request in all versions."""
     batch = WriteBatch(raw_mode=True)
-    rocks.erase(database, request.key, batch)
+    journal = Journal(database, head.committed)
+    found = _found(database, journal, request.key)
+    journal.erase([request.key], batch)
     if request.kind != FORGET:
         codec = RecordCodec(learners_of(directory))
-        _, packed = _newest(database, request.key, head)
-        record = codec.unpack(packed) if packed else None
+        record = codec.unpack(found[1]) if found else None
         changed = answered(request, record, codec.learners)
         assert changed is not None
-        batch.put(rocks.record_key(request.key, head.floor), codec.pack(changed))
+        stamped = rocks.stamp(head.floor) + codec.pack(changed)
+        batch.put(rocks.record_key(request.key), stamped)
     for one in left(place.requests):  # earlier ones are never to be answered again
         if one.key == request.key and (request.id == "" or one.id <= request.id):
             batch.put(rocks.request_key(one.id), msgspec.msgpack.encode(head.floor))
@@ -164,13 +180,10 @@ def _answer(
     database.put(rocks.HEAD, msgspec.msgpack.encode(head))
 
 
-def _newest(database: Rdict, key: str, head: Head) -> tuple[int, bytes]:
-    """The newest committed record of a key, and its version; empty if there is none."""
-    for row, packed in rocks.rows_from(database, rocks.record_prefix(key)):
-        version = rocks.version_of(row)
-        if version <= head.committed:
-            return version, packed
-    return 0, b""
+def _found(database: Rdict, journal: Journal, key: str) -> tuple[int, bytes] | None:
+    """The newest record of a key, and its version; None if there is none."""
+    [found] = [journal.find(key) or rocks.records_at(database, [key])[0]]
+    return found if found and found[1] else None
 
 
 def _findings(
@@ -181,30 +194,33 @@ def _findings(
     codec: RecordCodec | None,
 ) -> Iterator[str]:
     """What is wrong with one partition."""
-    listed: dict[tuple[str, int], int] = {}  # what was written in a version, and what it follows
-    for _, version, entries in rocks.lists(database):
-        if version <= head.floor:
-            yield f"the list of version {version} should be gone: the oldest kept is {head.floor}"
-        for key, before, _ in entries:
-            if listed.get((key, version), 0) == 0:
-                listed[key, version] = before
-    seen = set()
-    for row, packed in rocks.rows_from(database, rocks.FIRST):
-        key, version = rocks.split_record_key(row)
-        seen.add((key, version))
+
+    def of(key: str, version: int, packed: bytes) -> Iterator[str]:
         if partition_of(key, directory.partitions) != partition:
             yield f"the record of {key!r} lies in the wrong partition"
-        if head.floor < version and (key, version) not in listed:
-            yield f"the record of {key!r} in version {version} is in no list"
         if packed:
             try:
                 _check(packed, codec)
             except RecordError as error:
                 yield f"the record of {key!r} in version {version}: {error}"
-    for (key, version), before in listed.items():
-        for needed in (version, before):
-            if needed and (key, needed) not in seen:
-                yield f"the record of {key!r} in version {needed} is missing"
+
+    before = None
+    for at, chunk in chunks(database):
+        version, number = rocks.version_of(at), rocks.chunk_of(at)
+        if before is not None:
+            follows = (version, number) == (before[0], before[1] + 1)
+            if not follows and (number > 0 or version == before[0]):
+                yield f"records of version {version} are missing"
+        before = version, number
+        for key, packed in chunk.records():
+            yield from of(key, version, packed)
+    for key, version, packed in rocks.table(database):
+        if version > head.floor:
+            yield (
+                f"the record of {key!r} is of version {version}, and not among those that one "
+                "can go back to"
+            )
+        yield from of(key, version, packed)
 
 
 def _check(packed: bytes, codec: RecordCodec | None) -> None:

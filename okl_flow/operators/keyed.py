@@ -27,6 +27,7 @@ from okl_flow.events import Incoming, Label
 from okl_flow.learner import Learner
 from okl_flow.murmur import partition_of, partitions_of
 from okl_flow.operators.admission import Rules
+from okl_flow.operators.disk import JOURNAL_MAX
 from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Output, Partition
 from okl_flow.operators.store import MemoryStore, StateDirectory, Store
@@ -35,6 +36,8 @@ from okl_flow.placing import engine_key, partition_name
 from okl_flow.waiting import Limits
 
 __all__ = ["Kept", "Settings", "keyed", "picked"]
+
+_WAITING = 4  # changed records that wait for their place on disk, to each key in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,7 @@ def keyed(
             partitions=partitions,
             learners=learners,
             names=settings.names,
+            journal_max=min(JOURNAL_MAX, _WAITING * live_max),
         )
 
     if looking.is_only():

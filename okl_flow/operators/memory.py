@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from itertools import chain, islice
 
 from okl_flow.learner import Learner
-from okl_flow.operators.contract import Change, StoreError, description_of, refuse_another
+from okl_flow.operators.contract import StoreError, description_of, refuse_another
 from okl_flow.operators.requests import Request
+from okl_flow.packing import Pieces
 
 __all__ = ["MemoryStore"]
 
@@ -52,11 +53,11 @@ class MemoryStore:
         """Of each key the version that its record was written in, and the packed record."""
         return [self._records.get(key) for key in keys]
 
-    def spill(self, changes: Sequence[Change]) -> int:
-        """Take changes in ahead of the next commit; this frees no memory."""
+    def spill(self, keys: Sequence[str], records: Pieces) -> int:
+        """Take records in ahead of the next commit; this frees no memory."""
         version = self._version + 1
-        for key, packed, _ in changes:
-            if packed is None:
+        for key, packed in zip(keys, records.list(), strict=True):
+            if not packed:
                 if self._records.pop(key, None) is not None:
                     del self._entries[key]
                     del self._keys[bisect_left(self._keys, key)]
@@ -68,20 +69,20 @@ class MemoryStore:
             self._entries[key] = _ENTRY.pack(version, len(name), len(packed)) + name + packed
         return version
 
-    def commit(self, changes: Sequence[Change]) -> bytes:
-        """Take changes in; returns all records."""
-        self._version = self.spill(changes)
+    def commit(self, keys: Sequence[str], records: Pieces) -> bytes:
+        """Take records in; returns all that there are."""
+        self._version = self.spill(keys, records)
         head = _HEAD.pack(len(self._described), self._version)
         entries = map(self._entries.__getitem__, self._keys)
         body = b"".join([head, self._described, *entries])
         return body + _CHECKSUM.pack(zlib.crc32(body))
 
-    def sweep(self, count: int) -> list[tuple[str, int, bytes]]:
-        """The next so many stored records, with their versions, going round for ever."""
+    def sweep(self, count: int) -> list[tuple[str, bytes]]:
+        """The next so many stored records, going round for ever."""
         begin = bisect_right(self._keys, self._swept)
         found = list(islice(chain(self._keys[begin:], self._keys[:begin]), count))
         self._swept = found[-1] if found else ""
-        return [(key, *self._records[key]) for key in found]
+        return [(key, self._records[key][1]) for key in found]
 
     def requests(self) -> list[Request]:
         """None: the command line has nowhere to leave them."""

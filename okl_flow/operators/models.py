@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from okl_flow.operators.shelf import (
     note_events,
     note_times,
 )
-from okl_flow.operators.store import Change, Request, Store
+from okl_flow.operators.store import Request, Store
 from okl_flow.packing import Pieces
 from okl_flow.waiting import WaitingRoom
 
@@ -237,8 +236,9 @@ class Models:
     def commit(self) -> bytes:
         """Write all that changed as the next version; what the engine keeps to find it again."""
         self._let_go()
-        version, slots = self._store.spill([]), np.flatnonzero(self._shelf.changed)
-        pointer = self._store.commit(self._changes(slots))
+        slots = np.flatnonzero(self._shelf.changed)
+        version = self._store.spill([], Pieces.of([]))
+        pointer = self._store.commit(*self._changes(slots))
         self._written(slots, version)
         self._is_sparse = _AHEAD <= self._distinct and self._touched <= _OFTEN * self._distinct
         self._touched = self._distinct = 0
@@ -248,7 +248,7 @@ class Models:
         """Of the next so many stored keys, going round for ever, those idle since a time."""
         return [
             key
-            for key, _version, blob in self._store.sweep(count)
+            for key, blob in self._store.sweep(count)
             if (time := self._codec.head(blob)[1]) is not None and time < before
         ]
 
@@ -277,21 +277,22 @@ class Models:
         places = np.flatnonzero(self._shelf.events[slots] == 0).tolist()
         return [place for place in places if not self._rooms.get(int(slots[place]))]
 
-    def _changes(self, slots: Memory) -> list[Change]:
-        """What there is to be written of keys."""
-        shelf, empty = self._shelf, set(self._empty(slots))
-        names = list(map(shelf.names.__getitem__, slots.tolist()))
-        versions = shelf.versions[slots].tolist()
+    def _changes(self, slots: Memory) -> tuple[list[str], Pieces]:
+        """What there is to be written of keys; of those with nothing to keep an empty record."""
+        shelf, empty = self._shelf, self._empty(slots)
         if not empty:
-            return list(zip(names, self._packed(slots), versions, strict=True))
-        packed = iter(self._packed(np.delete(slots, list(empty))))
-        return [
-            (key, None if place in empty else next(packed), version)
-            for place, key, version in zip(count(), names, versions, strict=False)
-            if version or place not in empty
-        ]
+            return self._names(slots), self._packed(slots)
+        kept = np.ones(slots.shape[0], np.bool_)
+        kept[empty] = False
+        content, ends = self._packed(slots[kept])
+        known = kept | (shelf.versions[slots] > 0)  # the others never came to the store
+        ends = ends[np.append(0, np.cumsum(kept[known]))]
+        return self._names(slots[known]), Pieces(content, ends)
 
-    def _packed(self, slots: Memory) -> list[bytes]:
+    def _names(self, slots: Memory) -> list[str]:
+        return list(map(self._shelf.names.__getitem__, slots.tolist()))
+
+    def _packed(self, slots: Memory) -> Pieces:
         """The records of keys."""
         noted = Pieces(np.empty(0, np.uint8), np.zeros(slots.shape[0] + 1, np.int64))
         if self._rooms or self.contests:
@@ -304,11 +305,11 @@ class Models:
             content, ends = keeper.pack_all(numbers[learned])
             parts.append(Pieces(content, ends[np.append(0, np.cumsum(learned))]))
         shelf = self._shelf
-        return self._codec.pack_all(shelf.events[slots], shelf.times[slots], parts)
+        return Pieces.of(self._codec.pack_all(shelf.events[slots], shelf.times[slots], parts))
 
     def _write_ahead(self, slots: Memory) -> None:
         if slots.shape[0]:
-            self._written(slots, self._store.spill(self._changes(slots)))
+            self._written(slots, self._store.spill(*self._changes(slots)))
 
     def _written(self, slots: Memory, version: int) -> None:
         """Take note of the version that changed keys were written in."""

@@ -1,20 +1,20 @@
 """How the records of one partition lie in RocksDB.
 
-    "m" | CRC-32 of the key | its length | key | 2^64-1 - version    a packed record; empty: deleted
-    "v" | version | chunk                                            what a version changed
-    "r" | id                                                         when a request was answered
-    "h"                                                              which versions there are
+    "m" | key                the table: the version that a packed record is of, and the record
+    "i" | version | chunk    the journal: the keys that a version has changed, and the bytes of
+                             each one's record
+    "j" | version | chunk    these records
+    "r" | id                 in which version a request was answered
+    "h"                      which versions there are
 
-The newest version of a key comes first, so that it is read with one seek. The checksum makes a
-prefix of one length that tells keys apart: tables whose Bloom filter does not know it are passed
-over.
+The records of the latest versions are in the journal (`okl_flow.operators.journal`), and only
+there. Those of the table are older than that, and nobody can go back behind them.
 """
 
 import os
 import struct
 import time
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -30,53 +30,43 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
-    RdictIter,
-    ReadOptions,
-    SliceTransform,
-    WriteBatch,
     WriteBufferManager,
 )
 
 from okl_flow.operators.contract import StoreError
 
 __all__ = [
-    "FIRST",
     "HEAD",
-    "Entry",
+    "INDEX",
+    "JOURNAL",
+    "TABLE",
     "Head",
     "LockedError",
     "after",
     "answered_requests",
     "bytes_of",
+    "chunk_of",
     "compact",
-    "erase",
     "explained",
     "head_of",
-    "list_key",
-    "lists",
-    "newest",
     "open_database",
     "open_to_read",
+    "position",
     "record_key",
-    "record_prefix",
+    "records_at",
     "request_key",
-    "rows_by_key",
     "rows_from",
-    "split_record_key",
+    "stamp",
+    "table",
     "tables_of",
-    "version_ending",
     "version_of",
 ]
 
-HEAD = b"h"
-FIRST = b"m"  # a place before all records
-_RECORD, _LIST, _REQUEST = b"m", b"v", b"r"
-_AFTER_LISTS = b"w"
+HEAD, INDEX, JOURNAL, TABLE = b"h", b"i", b"j", b"m"
+_REQUEST = b"r"
+_AFTER_JOURNAL, _AFTER_TABLE = b"k", b"n"
+_POSITION = struct.Struct(">QI")
 _VERSION = struct.Struct(">Q")
-_LIST_KEY = struct.Struct(">cQI")
-_NAME = struct.Struct(">cII")
-_PREFIX_BYTES = 5  # of a row, that the Bloom filters know
-_VERSION_MAX = (1 << 64) - 1
 
 _CACHE_BYTES = 32 << 20  # of blocks read, for all partitions of a process
 _BUFFER_BYTES = 4 << 20  # of changes not yet in a table, per partition, at most twice
@@ -86,10 +76,6 @@ _FILES_MAX = 24  # of a partition kept open
 _LOCK_SECONDS = 10.0  # a process that was just killed may hold the lock so long
 _PAUSE_SECONDS = 0.05
 
-Entry = tuple[str, int, bool]
-"""What a version changed: a key, the version of its record before, and whether it was deleted."""
-
-_entries = msgspec.msgpack.Decoder(list[Entry])
 _shared: list[tuple[Cache, WriteBufferManager]] = []
 
 
@@ -112,36 +98,57 @@ def head_of(database: Rdict) -> Head | None:
     return None if encoded is None else msgspec.msgpack.decode(encoded, type=Head)
 
 
-def record_prefix(key: str) -> bytes:
-    """What the rows of a key begin with, and no others."""
-    name = key.encode()
-    return _NAME.pack(_RECORD, zlib.crc32(name), len(name)) + name
-
-
-def record_key(key: str, version: int) -> bytes:
-    """Where a record lies."""
-    return record_prefix(key) + version_ending(version)
-
-
-def version_ending(version: int) -> bytes:
-    """What the rows of a version end with."""
-    return _VERSION.pack(_VERSION_MAX - version)
-
-
-def split_record_key(row: bytes) -> tuple[str, int]:
-    """The key and the version of a row."""
-    return row[_NAME.size : -_VERSION.size].decode(), version_of(row)
-
-
-def version_of(row: bytes) -> int:
-    """The version of a row."""
-    inverse: int = _VERSION.unpack_from(row, len(row) - _VERSION.size)[0]
-    return _VERSION_MAX - inverse
+def record_key(key: str) -> bytes:
+    """Where a record lies in the table."""
+    return TABLE + key.encode()
 
 
 def after(key: str) -> bytes:
-    """A place behind all rows of a key, and before those of the next."""
-    return record_key(key, 0) + b"\0"
+    """The place in the table behind a key."""
+    return record_key(key) + b"\0"
+
+
+def stamp(version: int) -> bytes:
+    """What stands before a record of a version in the table."""
+    return _VERSION.pack(version)
+
+
+def _opened(value: bytes) -> tuple[int, bytes]:
+    version: int = _VERSION.unpack_from(value)[0]
+    return version, value[_VERSION.size :]
+
+
+def records_at(database: Rdict, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
+    """The records that the table has of keys, with their versions."""
+    found: list[bytes | None] = database.get([record_key(key) for key in keys]) or []
+    return [None if value is None else _opened(value) for value in found]
+
+
+def table(
+    database: Rdict, begin: bytes = TABLE, end: bytes = _AFTER_TABLE
+) -> Iterator[tuple[str, int, bytes]]:
+    """The records of the table between two places: keys, versions and packed records."""
+    for row, value in rows_from(database, TABLE, begin):
+        if row >= end:
+            return
+        yield row[len(TABLE) :].decode(), *_opened(value)
+
+
+def position(version: int, chunk: int) -> bytes:
+    """Where a part of what a version has changed lies, in the index and in the journal."""
+    return _POSITION.pack(version, chunk)
+
+
+def version_of(at: bytes) -> int:
+    """The version of a position."""
+    version: int = _POSITION.unpack(at)[0]
+    return version
+
+
+def chunk_of(at: bytes) -> int:
+    """Which part of its version lies at a position."""
+    chunk: int = _POSITION.unpack(at)[1]
+    return chunk
 
 
 def answered_requests(database: Rdict) -> dict[str, int]:
@@ -150,11 +157,6 @@ def answered_requests(database: Rdict) -> dict[str, int]:
         row[len(_REQUEST) :].decode(): msgspec.msgpack.decode(version, type=int)
         for row, version in rows_from(database, _REQUEST)
     }
-
-
-def list_key(version: int, chunk: int) -> bytes:
-    """Where a part of the list of changes lies."""
-    return _LIST_KEY.pack(_LIST, version, chunk)
 
 
 def request_key(request: str) -> bytes:
@@ -166,7 +168,7 @@ def rows_from(
     database: Rdict, prefix: bytes, begin: bytes | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """The rows that begin with a prefix, in order, from one of them on."""
-    rows = database.iter(_in_order())
+    rows = database.iter()
     rows.seek(prefix if begin is None else begin)
     while rows.valid():
         row = rows.key()
@@ -177,60 +179,7 @@ def rows_from(
     rows.status()  # raises if it was not the end that ended it
 
 
-def rows_by_key(database: Rdict) -> RdictIter:
-    """An iterator that finds rows of the key only whose prefix it seeks, and finds them faster."""
-    reading = ReadOptions()
-    reading.set_prefix_same_as_start(True)
-    return database.iter(reading)
-
-
-def newest(
-    database: Rdict,
-    begin: bytes = FIRST,
-    end: bytes = _LIST,
-    version_max: int = _VERSION_MAX,
-) -> Iterator[tuple[str, int, bytes]]:
-    """The newest record of each key, up to a version; an empty one is deleted.
-
-    The keys are those whose rows lie between two places.
-    """
-    last = b""
-    for row, packed in rows_from(database, _RECORD, begin):
-        name = row[: -_VERSION.size]
-        if row >= end:
-            return
-        if name != last:
-            key, version = split_record_key(row)
-            if version <= version_max:
-                last = name
-                yield key, version, packed
-
-
-def lists(database: Rdict, version: int | None = None) -> Iterator[tuple[bytes, int, list[Entry]]]:
-    """What each version changed, or one of them: row, version and entries."""
-    prefix = _LIST if version is None else _LIST + _VERSION.pack(version)
-    for row, encoded in rows_from(database, prefix):
-        yield row, _LIST_KEY.unpack(row)[1], _entries.decode(encoded)
-
-
-def erase(database: Rdict, key: str, batch: WriteBatch, keep: int | None = None) -> None:
-    """Take a key out of all versions, and out of the lists of them.
-
-    What was written in the version to keep stays, unless the key was deleted then.
-    """
-    kept = keep is not None and bool(database.get(record_key(key, keep)))
-    for row, _ in rows_from(database, record_prefix(key)):
-        if not (kept and split_record_key(row)[1] == keep):
-            batch.delete(row)
-    for row, version, entries in lists(database):
-        left = [entry for entry in entries if entry[0] != key]
-        if kept and version == keep and len(left) < len(entries):
-            left.append((key, 0, False))
-        if left != entries:
-            batch.put(row, msgspec.msgpack.encode(left))
-
-
-def compact(database: Rdict, keys: list[str] | None = None) -> None:
+def compact(database: Rdict, keys: Sequence[str] | None = None) -> None:
     """Write the tables anew where some keys lay, or all, without what was erased."""
     how = CompactOptions()
     how.set_bottommost_level_compaction(BottommostLevelCompaction.force())
@@ -238,9 +187,8 @@ def compact(database: Rdict, keys: list[str] | None = None) -> None:
         database.compact_range(None, None, how)
         return
     for key in keys:
-        prefix = record_prefix(key)
-        database.compact_range(prefix, prefix + b"\xff" * (_VERSION.size + 1), how)
-    database.compact_range(_LIST, _AFTER_LISTS, how)
+        database.compact_range(record_key(key), after(key), how)
+    database.compact_range(INDEX, _AFTER_JOURNAL, how)
 
 
 @contextmanager
@@ -309,12 +257,6 @@ def open_to_read(path: Path) -> Rdict:
     return Rdict(str(path), options, None, AccessType.read_only(False))
 
 
-def _in_order() -> ReadOptions:
-    reading = ReadOptions()
-    reading.set_total_order_seek(True)
-    return reading
-
-
 def _options(*, create: bool) -> Options:
     if not _shared:
         _shared.append((Cache(_CACHE_BYTES), WriteBufferManager(_BUFFERS_BYTES, False)))
@@ -331,7 +273,6 @@ def _options(*, create: bool) -> Options:
     options.set_write_buffer_size(_BUFFER_BYTES)
     options.set_max_write_buffer_number(2)
     options.set_compaction_style(DBCompactionStyle.universal())
-    options.set_prefix_extractor(SliceTransform.create_fixed_prefix(_PREFIX_BYTES))
     options.set_level_zero_file_num_compaction_trigger(4)  # a read looks into each of these
     options.set_target_file_size_base(_TABLE_BYTES)
     options.set_max_open_files(_FILES_MAX)

@@ -15,14 +15,13 @@ from typing import Any
 import msgspec
 
 from okl_flow.learner import Learner
-from okl_flow.operators.contract import Change, Store, StoreError, description_of, refuse_another
-from okl_flow.operators.disk import DiskStore, Place
+from okl_flow.operators.contract import Store, StoreError, description_of, refuse_another
+from okl_flow.operators.disk import JOURNAL_MAX, DiskStore, Place
 from okl_flow.operators.memory import MemoryStore
 from okl_flow.operators.requests import Request, sync_folder, write_whole
 from okl_flow.placing import partition_name
 
 __all__ = [
-    "Change",
     "DiskStore",
     "MemoryStore",
     "Place",
@@ -39,10 +38,17 @@ _KEPT_MIN = 2
 class StateDirectory:
     """A state directory, made or checked by `open`, or opened by `find` to look into it."""
 
-    def __init__(self, path: Path, about: dict[str, Any], versions_kept: int = 4) -> None:
+    def __init__(
+        self,
+        path: Path,
+        about: dict[str, Any],
+        versions_kept: int = 4,
+        journal_max: int = JOURNAL_MAX,
+    ) -> None:
         self.path = path
         self.about = about
         self._kept = versions_kept
+        self._journal_max = journal_max
 
     @classmethod
     def open(
@@ -54,6 +60,7 @@ class StateDirectory:
         learners: Sequence[Learner],
         names: Sequence[str] = (),
         versions_kept: int = 4,
+        journal_max: int = JOURNAL_MAX,
     ) -> "StateDirectory":
         """The directory of an operator, which is made if there is none.
 
@@ -64,6 +71,7 @@ class StateDirectory:
             learners: those of the operator.
             names: what they are called, if there are several.
             versions_kept: how many of the latest commits one can go back to. At least 2.
+            journal_max: how many changed records of a partition may wait for their place.
         """
         if versions_kept < _KEPT_MIN:
             raise ValueError(
@@ -76,7 +84,7 @@ class StateDirectory:
             _begin(path, {"id": uuid.uuid4().hex, **asked})
         found = cls.find(path)
         refuse_another(found.about, asked, f"the state directory {path}")
-        return cls(path, found.about, versions_kept)
+        return cls(path, found.about, versions_kept, journal_max)
 
     @classmethod
     def find(cls, path: Path | str) -> "StateDirectory":
@@ -114,7 +122,12 @@ class StateDirectory:
 
         The pointer is None at the first start.
         """
-        return DiskStore(self.place(partition), pointer, versions_kept=self._kept)
+        return DiskStore(
+            self.place(partition),
+            pointer,
+            versions_kept=self._kept,
+            journal_max=self._journal_max,
+        )
 
 
 def _begin(path: Path, about: dict[str, Any]) -> None:

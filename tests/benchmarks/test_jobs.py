@@ -28,7 +28,7 @@ def test_the_bare_store_holds_a_record_per_key(tmp_path, monkeypatch):
     for number in range(2):
         with closing(rocks.open_to_read(tmp_path / f"p{number:03}")) as database:
             assert rocks.HEAD in database
-            stored += [(key, record) for key, _version, record in rocks.newest(database)]
+            stored += [(key, record) for key, _version, record in rocks.table(database)]
     assert sorted(key for key, _ in stored) == sorted(f"user-{number}" for number in range(300))
     assert {record for _, record in stored} <= set(bare_store.packed_records(LEARNER, 8))
 

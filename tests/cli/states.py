@@ -5,6 +5,7 @@ from okl_flow.murmur import partition_of
 from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.store import StateDirectory
 from tests.conformance.cases import events_for
+from tests.operators.changes import changes
 
 KEYS = [f"user-{at}" for at in range(20)]
 LEARNERS = [make_learner("kogd", budget=8)]
@@ -28,10 +29,9 @@ def directory_of(path, records, learners=LEARNERS, versions=1):
     for partition in range(4):
         store = directory.store(partition, None)
         keys = [key for key in records if partition_of(key, 4) == partition]
-        for version in range(versions):
-            before = version and version + 1
-            changes = [(key, codec.pack(records[key]), before) for key in keys]
-            pointers[partition] = store.commit(changes)
+        for _ in range(versions):
+            packed = {key: codec.pack(records[key]) for key in keys}
+            pointers[partition] = store.commit(*changes(packed))
         store.close()
     return directory, pointers
 

@@ -20,6 +20,7 @@ from okl_flow.operators.requests import left
 from okl_flow.operators.store import StateDirectory
 from tests.cli.states import DIM, KEYS, LEARNERS, directory_of, learned, some_records
 from tests.conformance.cases import events_for
+from tests.operators.changes import changes
 
 
 def run(*words, code=0):
@@ -135,10 +136,10 @@ def resumable(path, key):
     store = directory.store(partition_of(key, 4), None)
     codec = RecordCodec(LEARNERS)
     pointers = [
-        store.commit([(key, codec.pack(Record(learned(9), at, 5)), at and at + 1), ("z", b"z", 0)])
+        store.commit(*changes({key: codec.pack(Record(learned(9), at, 5)), "z": b"z"}))
         for at in range(6)
     ]
-    store.spill([(key, codec.pack(Record(learned(9), 7, 5)), 7)])
+    store.spill(*changes({key: codec.pack(Record(learned(9), 7, 5))}))
     store.close()
     return pointers[-4:]
 
@@ -188,14 +189,11 @@ def test_a_job_goes_on_after_what_was_done_at_once(tmp_path):
     file.write_bytes(snapshot.dumps(LEARNERS[0], *learned(30)))
     run("import", tmp_path / "state", "user-1", file)
     store = StateDirectory.find(tmp_path / "state").store(partition_of("user-1", 4), pointers[0])
-    [(version, _)] = store.read(["user-1"])
-    store.commit([("user-1", b"later", version)])
-    [(version, packed)] = store.read(["user-1"])
+    store.commit(*changes({"user-1": b"later"}))
+    [(_, packed)] = store.read(["user-1"])
     assert packed == b"later"
-    store.commit([("user-1", None, version)])
-    for _ in range(4):
-        store.commit([])
-    assert [row for row, _ in rocks.rows_from(store._database, rocks.record_prefix("user-1"))] == []
+    store.commit(*changes({"user-1": None}))
+    assert store.read(["user-1"]) == [None]
     store.close()
     assert newest(tmp_path / "state", "user-1") is None
 
@@ -284,32 +282,41 @@ def broken(path, key, change):
 
 
 def test_everything_that_may_be_wrong_is_found(state):
-    row = rocks.record_key("user-1", 4)
+    at, in_table = rocks.position(4, 0), rocks.record_key("user-1")
 
     def flipped(database):
-        record = bytearray(database[row])
-        record[30] ^= 1
-        database[row] = bytes(record)
+        record = bytearray(database[rocks.JOURNAL + at])
+        record[-30] ^= 1
+        database[rocks.JOURNAL + at] = bytes(record)
 
-    assert "'user-1' in version 4: the record is damaged" in broken(state, "user-1", flipped)
+    def moved(database):
+        for prefix in (rocks.INDEX, rocks.JOURNAL):
+            database[prefix + rocks.position(4, 2)] = database[prefix + at]
+
+    def put(row, value):
+        return lambda database: database.put(row, value)
+
+    assert "in version 4: the record is damaged" in broken(state, "user-1", flipped)
     other = RecordCodec([make_learner("bpa_s")]).pack(Record([make_learner("bpa_s").init(3)]))
-    assert "does not fit the learners" in broken(
-        state, "user-1", lambda database: database.put(row, other)
+    assert "'user-1' in version 1: the record does not fit the learners" in broken(
+        state, "user-1", put(in_table, rocks.stamp(1) + other)
     )
-    assert "'user-1' in version 4 is missing" in broken(
-        state, "user-1", lambda database: database.delete(row)
-    )
-    assert "in version 3 is in no list" in broken(
-        state, "user-1", lambda database: database.delete(rocks.list_key(3, 0))
+    assert "is of version 2, and not among those that one can go back to" in broken(
+        state, "user-1", put(in_table, rocks.stamp(2) + other)
     )
     strange = next(key for key in KEYS if partition_of(key, 4) != partition_of("user-1", 4))
     assert "in the wrong partition" in broken(
-        state, "user-1", lambda database: database.put(rocks.record_key(strange, 1), b"")
+        state, "user-1", put(rocks.record_key(strange), rocks.stamp(1))
     )
-    assert "list of version 1 should be gone" in broken(
-        state,
-        "user-1",
-        lambda database: database.put(rocks.list_key(1, 0), msgspec.msgpack.encode([])),
+    assert "records of version 4 are missing" in broken(state, "user-1", moved)
+    assert "there are records that no index knows" in broken(
+        state, "user-1", put(rocks.JOURNAL + rocks.position(9, 0), b"")
+    )
+    assert "part 0 of version 4 is missing or damaged" in broken(
+        state, "user-1", put(rocks.JOURNAL + at, b"")
+    )
+    assert "cannot be read or written: " in broken(
+        state, "user-1", put(rocks.INDEX + at, b"nonsense")
     )
 
 

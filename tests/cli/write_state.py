@@ -12,28 +12,26 @@ from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.requests import answered
 from okl_flow.operators.store import StateDirectory
 from tests.cli.states import KEYS, LEARNERS, learned
+from tests.operators.changes import changes
 
 
 def main(path):
     directory = StateDirectory.open(path, step="flow.learn", partitions=4, learners=LEARNERS)
     codec = RecordCodec(LEARNERS)
     stores = [directory.store(partition, None) for partition in range(4)]
-    versions = dict.fromkeys(KEYS, 0)
     states = learned(12)
     epoch = 0
     while True:
         epoch += 1
         for partition, store in enumerate(stores):
             keys = [key for key in KEYS if partition_of(key, 4) == partition]
-            changes = {
+            changed = {
                 key: codec.pack(Record(states, epoch, 1000 * epoch, bytes(2000))) for key in keys
             }
             for request in store.requests():
-                answer = answered(request, codec.unpack(changes[request.key]), LEARNERS)
-                changes[request.key] = answer and codec.pack(answer)
-            store.commit([(key, packed, versions[key]) for key, packed in changes.items()])
-            for key in keys:
-                versions[key] = 0 if changes[key] is None else epoch + 1
+                answer = answered(request, codec.unpack(changed[request.key]), LEARNERS)
+                changed[request.key] = answer and codec.pack(answer)
+            store.commit(*changes(changed))
         if epoch == 3:
             print("written", flush=True)
 

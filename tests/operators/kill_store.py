@@ -14,6 +14,7 @@ import time
 
 from okl_flow import make_learner
 from okl_flow.operators.store import StateDirectory
+from tests.operators.changes import changes
 
 KEYS = [f"key {at}" for at in range(60)]
 
@@ -38,22 +39,25 @@ def stored_after(epoch):
 def work(folder, pointer, epoch, out):
     """Resume after an epoch, and go on until killed; tell each pointer once it is safe."""
     directory = StateDirectory.open(
-        folder, step="flow.learn", partitions=2, learners=[make_learner("kogd")], versions_kept=3
+        folder,
+        step="flow.learn",
+        partitions=2,
+        learners=[make_learner("kogd")],
+        versions_kept=3,
+        journal_max=100,
     )
     store = directory.store(0, pointer)
     expected = stored_after(epoch)
     found = store.read(KEYS)
     assert {key: one[1] for key, one in zip(KEYS, found, strict=True) if one} == expected, epoch
-    assert len(store.sweep(1000)) == len(expected)
+    assert dict(store.sweep(1000)).items() <= expected.items()
     out.write("resumed\n")
     while True:
         epoch += 1
-        changes = list(changed_in(epoch).items())
-        versions = [one[0] if one else 0 for one in store.read([key for key, _ in changes])]
-        told = [(*change, version) for change, version in zip(changes, versions, strict=True)]
+        told = list(changed_in(epoch).items())
         early = len(told) // 3 if epoch % 3 == 0 else 0
-        store.spill(told[:early])
-        pointer = store.commit(told[early:])
+        store.spill(*changes(dict(told[:early])))
+        pointer = store.commit(*changes(dict(told[early:])))
         out.write(f"{epoch} {pointer.hex()}\n")
 
 

@@ -88,7 +88,7 @@ def contents(partition, learners=LEARNERS):
     pointer, figures = partition.snapshot()
     names = sorted(learners)
     store = MemoryStore(pointer, 64, [learners[name] for name in names], names)
-    return {key: packed for key, _version, packed in store.sweep(1000)}, figures
+    return dict(store.sweep(1000)), figures
 
 
 def signs(seed, count, dim=2):

@@ -11,35 +11,80 @@ import msgspec
 import pytest
 
 from okl_flow import make_learner
-from okl_flow.operators import rocks
+from okl_flow.operators import disk, journal, rocks
+from okl_flow.operators.journal import chunks
 from okl_flow.operators.requests import FORGET, Request, leave, left
 from okl_flow.operators.store import StateDirectory, StoreError
+from tests.operators.changes import NOTHING, changes
 
 
 def rows(store):
-    return [rocks.split_record_key(row) for row, _ in rocks.rows_from(store._database, rocks.FIRST)]
+    """Of the table and the journal, keys with their versions, a deleted one too."""
+    held = [(key, version) for key, version, _ in rocks.table(store._database)]
+    for at, chunk in chunks(store._database):
+        held += [(key, rocks.version_of(at)) for key in chunk.keys]
+    return held
 
 
 def idle(store, commits=3):
     for _ in range(commits):
-        pointer = store.commit([])
+        pointer = store.commit(*NOTHING)
     return pointer
 
 
-def test_versions_that_are_too_old_are_deleted(folder):
-    store = folder.store()
+def test_versions_that_nobody_can_go_back_behind_are_taken_into_the_table(folder):
+    store = folder.store(journal_max=0)
     for version, record in enumerate([b"one", b"two", b"three", b"four", b"five"]):
-        store.commit([("a", record, version and version + 1), (f"b{version}", record, 0)])
-    assert [version for key, version in rows(store) if key == "a"] == [6, 5, 4]
+        store.commit(*changes({"a": record, f"b{version}": record}))
+    assert [version for key, version in rows(store) if key == "a"] == [4, 5, 6]
     idle(store)
     assert sorted(rows(store)) == [("a", 6), *((f"b{at}", at + 2) for at in range(5))]
-    assert list(rocks.lists(store._database)) == []
+    assert list(chunks(store._database)) == []
+    assert store.read(["a", "b1", "b9"]) == [(6, b"five"), (3, b"two"), None]
+
+
+@pytest.mark.parametrize("why", ["records", "bytes", "versions"])
+def test_the_journal_has_an_end(folder, monkeypatch, why):
+    """It waits for many records, bytes or versions that are too old to go back to."""
+    monkeypatch.setattr(journal, "_BYTES_MAX", 60 if why == "bytes" else 10**9)
+    monkeypatch.setattr(journal, "_VERSIONS_MAX", 6 if why == "versions" else 10**9)
+    store = folder.store(journal_max=6 if why == "records" else 10**9)
+    for version in range(8):
+        store.commit(*changes({"a": b"0123456789"}))
+        assert list(rocks.table(store._database)) == [], version
+    store.commit(*changes({"b": b"0123456789"}))  # the seventh before those that are kept
+    assert [one[0] for one in rocks.table(store._database)] == ["a"]
+    assert {version for _, version in rows(store)} == {8, 9, 10}
+    assert store.read(["a", "b"]) == [(9, b"0123456789"), (10, b"0123456789")]
+
+
+def test_partitions_do_not_merge_at_one_moment(folder):
+    first = []
+    for partition in range(4):
+        store = folder.store(partition=partition, journal_max=8)
+        first.append(0)
+        while not list(rocks.table(store._database)):
+            store.commit(*changes({"a": b"one"}))
+            first[-1] += 1
+    assert first == [11, 11, 12, 12]
+
+
+def test_the_journal_is_merged_in_pieces(folder, monkeypatch):
+    """Each piece leaves nothing behind that the next start would take for newer."""
+    monkeypatch.setattr(journal, "_MERGED_BYTES", 40)
+    store = folder.store(journal_max=1)
+    kept = []
+    for version in range(6):
+        kept.append(store.commit(*changes({f"k{version % 3}": b"%d" % version * 30})))
+    assert [one[0] for one in rocks.table(store._database)] == ["k0", "k1", "k2"]
+    assert store.read(["k0", "k1", "k2"]) == [(5, b"3" * 30), (6, b"4" * 30), (7, b"5" * 30)]
+    assert folder.store(kept[-3]).read(["k0"]) == [(5, b"3" * 30)]
 
 
 def test_a_deleted_record_leaves_nothing(folder):
-    store = folder.store()
-    store.commit([("a", b"one", 0)])
-    store.commit([("a", None, 2)])
+    store = folder.store(journal_max=0)
+    store.commit(*changes({"a": b"one"}))
+    store.commit(*changes({"a": None}))
     assert store.read(["a"]) == [None]
     assert store.sweep(9) == []
     idle(store)
@@ -47,78 +92,90 @@ def test_a_deleted_record_leaves_nothing(folder):
 
 
 def test_what_was_spilled_and_deleted_leaves_nothing(folder):
-    store = folder.store()
-    version = store.spill([("a", b"one", 0)])
-    store.commit([("a", None, version)])
+    store = folder.store(journal_max=0)
+    store.spill(*changes({"a": b"one"}))
+    store.commit(*changes({"a": None}))
     idle(store)
     assert rows(store) == []
 
 
-@pytest.mark.parametrize("told", ["none", "own"])
-def test_a_key_that_began_anew_at_once_stays(folder, told):
+def test_a_key_that_began_anew_at_once_stays(folder):
     """Deleted and learned again within one version, that is not taken for deleted."""
-    store = folder.store()
-    store.commit([("a", b"one", 0)])
-    version = store.spill([("a", None, 2)])
-    store.commit([("a", b"two", 0 if told == "none" else version)])
+    store = folder.store(journal_max=0)
+    store.commit(*changes({"a": b"one"}))
+    store.spill(*changes({"a": None}))
+    store.commit(*changes({"a": b"two"}))
     idle(store)
     assert store.read(["a"]) == [(3, b"two")]
     assert rows(store) == [("a", 3)]
 
 
-def test_a_key_spilled_deleted_and_spilled_stays(folder):
-    store = folder.store()
-    version = store.spill([("a", b"one", 0)])
-    store.spill([("a", None, version)])
-    store.commit([("a", b"two", version)])
-    idle(store)
-    assert store.read(["a"]) == [(2, b"two")]
-
-
-def test_a_key_that_was_never_stored_is_not_deleted(folder):
-    store = folder.store()
-    store.commit([("a", None, 0)])
-    assert rows(store) == []
-
-
 def test_many_spills_are_undone(folder):
     store = folder.store()
-    pointer = store.commit([("a", b"one", 0), ("b", b"one", 0)])
-    version = store.spill([("a", b"two", 2)])
-    store.spill([("b", None, 2), ("c", b"two", 0)])
-    store.spill([("a", b"three", version), ("d", b"two", 0)])
+    pointer = store.commit(*changes({"a": b"one", "b": b"one"}))
+    store.spill(*changes({"a": b"two"}))
+    store.spill(*changes({"b": None, "c": b"two"}))
+    store.spill(*changes({"a": b"three", "d": b"two"}))
     assert store.read(["a", "b", "c", "d"]) == [(3, b"three"), None, (3, b"two"), (3, b"two")]
     store = folder.store(pointer)
     assert store.read(["a", "b", "c", "d"]) == [(2, b"one"), (2, b"one"), None, None]
-    assert list(rocks.lists(store._database, 3)) == []
+    assert sorted(rows(store)) == [("a", 2), ("b", 2)]
 
 
-def test_going_back_may_itself_be_interrupted(folder):
-    """After any of its writes the next start finds what it needs."""
+def test_records_lie_together_up_to_a_length(folder):
     store = folder.store()
-    pointers = [store.commit([("a", b"%d" % at, at and at + 1)]) for at in range(3)]
-    store.spill([("a", b"spilled", 4)])
-    head = store._undo(store._head, 5)
-    store._undo(head, 4)
+    given = {f"key {at}": os.urandom(size) for at, size in enumerate([9] * 40 + [9_000] * 3 + [1])}
+    store.commit(*changes(given))
+    store.commit(*changes({"key 7": b"later"}))
+    found = list(chunks(store._database))
+    assert [len(chunk.keys) for _, chunk in found] == [32, 9, 1, 2, 1]
+    assert [(rocks.version_of(at), rocks.chunk_of(at)) for at, _ in found] == [
+        *((2, at) for at in range(4)),
+        (3, 0),
+    ]
+    given["key 7"] = b"later"
+    assert [packed for _, packed in store.read(list(given))] == list(given.values())
+
+
+def test_going_back_may_itself_be_interrupted(folder, monkeypatch):
+    store = folder.store()
+    pointers = [store.commit(*changes({"a": b"%d" % at})) for at in range(3)]
+    store.spill(*changes({"a": b"spilled"}))
+    monkeypatch.setattr(disk, "Journal", lambda *_: 1 / 0)
+    with pytest.raises(StoreError, match="division by zero"):  # when it has just gone back
+        folder.store(pointers[0])
+    monkeypatch.undo()
     assert folder.store(pointers[0]).read(["a"]) == [(2, b"0")]
     assert folder.store(pointers[0]).read(["a"]) == [(2, b"0")]
     with pytest.raises(StoreError, match="resumes at version 4, but .* versions 2 to 2"):
         folder.store(pointers[2])
 
 
+def test_a_sweep_goes_round_what_has_not_changed_lately(folder):
+    store = folder.store(journal_max=0)
+    store.commit(*changes({f"k{at}": b"old" for at in range(5)}))
+    assert store.sweep(9) == []
+    idle(store)
+    store.commit(*changes({"k2": b"new", "k9": b"new"}))
+    assert [key for key, _ in store.sweep(4)] == ["k0", "k1", "k3"]
+    assert store.sweep(4) == [(key, b"old") for key in ("k4", "k0", "k1")]
+    assert [key for key, _ in store.sweep(99)] == ["k3", "k4", "k0", "k1"]
+    assert store.sweep(0) == []
+
+
 def test_a_request_is_answered_again_if_the_answer_was_undone(folder):
     store = folder.store()
     place = folder.directory().place(0)
-    pointer = store.commit([("a", b"one", 0), ("b", b"one", 0)])
+    pointer = store.commit(*changes({"a": b"one", "b": b"one"}))
     leave(place.requests, Request(FORGET, "a"))
     [request] = store.requests()
     assert (request.kind, request.key) == (FORGET, "a")
-    later = store.commit([("a", None, 2)])
+    later = store.commit(*changes({"a": None}))
     assert folder.store(later).requests() == []
     store = folder.store(pointer)
     assert store.read(["a", "b"]) == [None, (2, b"one")]  # it is gone from older versions too
     assert store.requests() == [request]
-    store.commit([])
+    store.commit(*NOTHING)
     assert list(left(place.requests)) == [request]
     idle(store, 2)
     assert list(left(place.requests)) == []
@@ -135,19 +192,18 @@ def bytes_of(path):
     return b"".join(found)
 
 
-def test_a_forgotten_record_is_on_no_disk(folder):
-    store = folder.store()
+@pytest.mark.parametrize("journal_max", [0, 99])
+def test_a_forgotten_record_is_on_no_disk(folder, journal_max):
+    store = folder.store(journal_max=journal_max)
     secret, other = os.urandom(40), os.urandom(40)
-    version = 0
     for at in range(4):
-        store.commit([("a", secret, version), (f"b{at}", other, 0)])
-        version = at + 2
+        store.commit(*changes({"a": secret, f"b{at}": other}))
         store._database.flush()
-    pointer = store.commit([("a", secret, version)])
+    pointer = store.commit(*changes({"a": secret}))
     assert secret in bytes_of(folder.path)
     leave(folder.directory().place(0).requests, Request(FORGET, "a"))
     store.requests()
-    store.commit([("a", None, 6)])
+    store.commit(*changes({"a": None}))
     assert secret not in bytes_of(folder.path)
     assert other in bytes_of(folder.path)
     assert folder.store(pointer).read(["a", "b3"]) == [None, (5, other)]
@@ -156,13 +212,13 @@ def test_a_forgotten_record_is_on_no_disk(folder):
 def test_a_crash_before_the_tables_were_written_anew_is_made_good(folder, monkeypatch):
     store = folder.store()
     secret = os.urandom(40)
-    store.commit([("a", secret, 0)])
+    store.commit(*changes({"a": secret}))
     store._database.flush()
     leave(folder.directory().place(0).requests, Request(FORGET, "a"))
     store.requests()
     monkeypatch.setattr(rocks, "compact", lambda *_: 1 / 0)
     with pytest.raises(StoreError, match="division by zero"):
-        store.commit([("a", None, 2)])
+        store.commit(*changes({"a": None}))
     monkeypatch.undo()
     pointer = msgspec.msgpack.encode((1, folder.directory().about["id"], 0, 3))
     anew = []
@@ -180,11 +236,11 @@ def test_a_crash_before_the_tables_were_written_anew_is_made_good(folder, monkey
 def test_an_engine_that_lost_its_own_store_is_refused(folder, caplog):
     store = folder.store()
     assert caplog.messages == []
-    pointers = [store.commit([("a", b"%d" % at, at and at + 1)]) for at in range(2)]
+    pointers = [store.commit(*changes({"a": b"%d" % at})) for at in range(2)]
     assert folder.store(None).read(["a"]) == [None]  # both can still be undone
     assert "begins anew" in caplog.text and "versions up to 3 are undone" in caplog.text
     store = folder.store(None)
-    pointers = [store.commit([("a", b"%d" % at, at and at + 1)]) for at in range(4)]
+    pointers = [store.commit(*changes({"a": b"%d" % at})) for at in range(4)]
     with pytest.raises(StoreError, match="resumes from nothing, but .* holds versions 3 to 5"):
         folder.store(None)
     with pytest.raises(StoreError, match="at version 2, but .* holds versions 3 to 5: its recov"):
@@ -194,11 +250,11 @@ def test_an_engine_that_lost_its_own_store_is_refused(folder, caplog):
 
 def test_a_store_that_is_behind_or_missing_is_refused(folder):
     store = folder.store()
-    store.commit([])
+    store.commit(*NOTHING)
     folder.close()
     shutil.copytree(folder.path / "p000", folder.path / "copy")
     store = folder.store(msgspec.msgpack.encode((1, folder.directory().about["id"], 0, 2)))
-    pointer = store.commit([("a", b"one", 0)])
+    pointer = store.commit(*changes({"a": b"one"}))
     folder.close()
     shutil.rmtree(folder.path / "p000")
     with pytest.raises(StoreError, match="missing or damaged: there is no .*CURRENT"):
@@ -210,7 +266,7 @@ def test_a_store_that_is_behind_or_missing_is_refused(folder):
 
 
 def test_the_pointer_of_another_store_is_refused(folder, tmp_path):
-    pointer = folder.store().commit([])
+    pointer = folder.store().commit(*NOTHING)
     with pytest.raises(StoreError, match="with partition 0 .* and this is partition 1"):
         folder.store(pointer, partition=1)
     with pytest.raises(StoreError, match="points to no version .* without a state directory"):
@@ -246,11 +302,11 @@ def test_damage_is_found(folder, flushed, which, damage):
     """Every damaged file is refused, or it was of no account: nothing is half-loaded."""
     store = folder.store()
     keys = [f"key {at}" for at in range(200)]
-    for version in range(2):
-        store.commit([(key, os.urandom(100), version and 2) for key in keys])
+    for _ in range(2):
+        store.commit(*changes({key: os.urandom(100) for key in keys}))
     if flushed:
         store._database.flush()
-    pointer = store.commit([("last", b"one", 0)])
+    pointer = store.commit(*changes({"last": b"one"}))
     expected = store.read([*keys, "last"])
     folder.close()
     list(damages(max((folder.path / "p000").glob(which))))[damage]()

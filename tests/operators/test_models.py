@@ -34,9 +34,9 @@ class Watched:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def spill(self, changes):
-        self.ahead += len(changes)
-        return self._store.spill(changes)
+    def spill(self, keys, records):
+        self.ahead += len(keys)
+        return self._store.spill(keys, records)
 
 
 def opened(directory, snapshot=None, live=100_000):

@@ -106,7 +106,7 @@ def contents(partition):
     """Every record as it is stored, and the figures."""
     pointer, figures = partition.snapshot()
     store = MemoryStore(pointer, 64, [LEARNER])
-    return {key: packed for key, _version, packed in store.sweep(1000)}, figures
+    return dict(store.sweep(1000)), figures
 
 
 CHOOSING = make_learner("oks_sil", budget=5, bandwidth=2.0, learning_rate=0.5)

@@ -14,6 +14,7 @@ from bytewax.recovery import init_db_dir
 from okl_flow import snapshot
 from okl_flow.events import Event, Forget
 from okl_flow.operators import rocks
+from okl_flow.operators.inspection import newest
 from okl_flow.operators.record import RecordCodec
 from okl_flow.operators.store import StateDirectory
 from okl_flow.wire import Columns, Decoder, Raw, decode_outgoing
@@ -146,7 +147,7 @@ class Job:
             path = directory.place(number).path
             if path.exists():
                 database = rocks.open_to_read(path)
-                found |= {k: p for k, _v, p in rocks.newest(database, rocks.record_prefix("")) if p}
+                found |= {key: packed for key, _, packed in newest(database, sys.maxsize)}
                 database.close()
         return found
 

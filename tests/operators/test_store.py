@@ -15,14 +15,16 @@ from hypothesis.stateful import (
 
 from okl_flow import make_learner
 from okl_flow.operators import rocks
+from okl_flow.operators.journal import chunks
 from okl_flow.operators.requests import FORGET, Request, leave, left
 from okl_flow.operators.store import MemoryStore, StateDirectory
+from tests.operators.changes import NOTHING, changes
 
 LEARNERS = [make_learner("kogd", budget=4)]
 KEYS = ["", "a", "b", "ba", "key ü", "x" * 300]
 KEPT = 3
 
-changes = st.dictionaries(
+changed = st.dictionaries(
     st.sampled_from(KEYS), st.one_of(st.none(), st.binary(min_size=1, max_size=30)), max_size=5
 )
 
@@ -41,13 +43,20 @@ class Stores(RuleBasedStateMachine):
 
     def open(self, pointer):
         folder = StateDirectory.open(
-            self.path, step="flow.learn", partitions=2, learners=LEARNERS, versions_kept=KEPT
+            self.path,
+            step="flow.learn",
+            partitions=2,
+            learners=LEARNERS,
+            versions_kept=KEPT,
+            journal_max=self.journal_max,
         )
         self.store = folder.store(1, pointer)
-        self.written = {key: version for key, version, _ in self.store.sweep(len(KEYS))}
+        self.note_written()
 
-    def told(self, changed):
-        return [(key, packed, self.written.get(key, 0)) for key, packed in changed.items()]
+    def note_written(self):
+        """The versions that the records say they are of."""
+        found = zip(KEYS, self.store.read(KEYS), strict=True)
+        self.written = {key: one[0] for key, one in found if one}
 
     def note(self, changed, version):
         for key, packed in changed.items():
@@ -58,14 +67,14 @@ class Stores(RuleBasedStateMachine):
                 self.now[key] = packed
                 self.written[key] = version
 
-    @rule(changed=changes)
+    @rule(changed=changed)
     def spill(self, changed):
-        self.note(changed, self.store.spill(self.told(changed)))
+        self.note(changed, self.store.spill(*changes(changed)))
 
-    @rule(changed=changes)
+    @rule(changed=changed)
     def commit(self, changed):
-        pointer = self.store.commit(self.told(changed))
-        self.note(changed, self.store.spill([]) - 1)
+        pointer = self.store.commit(*changes(changed))
+        self.note(changed, self.store.spill(*NOTHING) - 1)
         self.go_on(pointer)
 
     def go_on(self, pointer):
@@ -85,14 +94,19 @@ class Stores(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 4))
     def sweep(self, count):
-        seen = []
-        while len(seen) < len(self.now):
-            found = self.store.sweep(min(count, len(self.now) - len(seen)))
-            assert found
-            seen += found
-        assert {key: packed for key, _, packed in seen} == self.now
-        assert {key: version for key, version, _ in seen} == self.written
+        """It goes round, and leaves out what has changed lately at most."""
+        seen = {}
+        for _ in KEYS:
+            found = self.store.sweep(count)
+            assert len(found) <= count
+            seen |= dict(found)
+        assert seen.items() <= self.now.items()
+        assert {key for key in self.now if self.is_old(key)} <= seen.keys()
         assert self.store.sweep(100) == self.store.sweep(100)  # once round
+
+    def is_old(self, _key):
+        """Whether a key has not changed lately."""
+        return True
 
     @invariant()
     def everything_is_there(self):
@@ -109,6 +123,8 @@ class Stores(RuleBasedStateMachine):
 class StoresOnDisk(Stores):
     """What only a store on disk can do."""
 
+    journal_max = 0
+
     @initialize()
     def ask_for_nothing(self):
         self.asked = []
@@ -122,12 +138,15 @@ class StoresOnDisk(Stores):
         super().go_back(back)
         self.answered = self.answered[: len(self.pointers)]
 
+    def is_old(self, key):
+        return self.journal_max == 0 and self.written[key] <= self.store._head.floor
+
     @rule(key=st.sampled_from(KEYS))
     def ask_to_forget(self, key):
         leave(StateDirectory.find(self.path).place(1).requests, Request(FORGET, key))
         self.asked.append(key)
 
-    @rule(again=changes, early=st.booleans())
+    @rule(again=changed, early=st.booleans())
     def answer(self, again, early):
         """The records are gone from all versions; what the keys learn after that is not."""
         keys = [request.key for request in self.store.requests()]
@@ -144,20 +163,32 @@ class StoresOnDisk(Stores):
         self.answered[-1] = len(self.asked)
 
     @invariant()
-    def no_more_is_kept_than_may_be_asked_for(self):
-        assert len({version for _, version, _ in rocks.lists(self.store._database)}) <= KEPT
+    def no_more_waits_than_may(self):
+        floor = self.store._head.floor
+        waiting = [
+            len(chunk.keys)
+            for at, chunk in chunks(self.store._database)
+            if rocks.version_of(at) <= floor
+        ]
+        assert sum(waiting) <= 2 * self.journal_max
 
     @precondition(lambda self: self.answered[-1] == len(self.asked))
     @rule()
     def what_nobody_can_ask_for_is_deleted(self):
-        """After enough empty commits there is one row per key, no list and no request."""
+        """After enough empty commits there is one row per key, no request, and no long journal."""
         for _ in range(KEPT):
             self.commit({})
-        rows = [row for row, _ in rocks.rows_from(self.store._database, rocks.FIRST)]
-        assert len(rows) == len(self.now)
-        assert list(rocks.lists(self.store._database)) == []
+        table = {key for key, _version, _packed in rocks.table(self.store._database)}
+        assert {key for key in self.now if self.is_old(key)} <= table
+        assert self.journal_max or table == self.now.keys()
         assert rocks.answered_requests(self.store._database) == {}
         assert list(left(StateDirectory.find(self.path).place(1).requests)) == []
+
+
+class StoresWithJournals(StoresOnDisk):
+    """Some records wait to be taken into the table."""
+
+    journal_max = 4
 
 
 class StoresInMemory(Stores):
@@ -165,11 +196,13 @@ class StoresInMemory(Stores):
 
     def open(self, pointer):
         self.store = MemoryStore(pointer, 2, LEARNERS)
-        self.written = {key: version for key, version, _ in self.store.sweep(len(KEYS))}
+        self.note_written()
 
 
 quick = settings(max_examples=25, stateful_step_count=25, deadline=None)
 TestStoresOnDisk = StoresOnDisk.TestCase
 TestStoresOnDisk.settings = quick
+TestStoresWithJournals = StoresWithJournals.TestCase
+TestStoresWithJournals.settings = quick
 TestStoresInMemory = StoresInMemory.TestCase
 TestStoresInMemory.settings = quick

@@ -1,0 +1,10 @@
+"""Changes of records, as stores take them."""
+
+from okl_flow.packing import Pieces
+
+NOTHING = [], Pieces.of([])
+
+
+def changes(records):
+    """Keys, and records for them; None deletes what a key has."""
+    return list(records), Pieces.of([packed or b"" for packed in records.values()])
