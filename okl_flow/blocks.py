@@ -22,6 +22,7 @@ from okl_flow.rng import WORDS, Words, split
 from okl_flow.state import State, array_axes
 
 __all__ = [
+    "AHEAD",
     "Layout",
     "Memory",
     "Tables",
@@ -40,7 +41,7 @@ Memory = NDArray[np.int64]
 
 _ONE = 0  # the axis that every array has
 _FIRST_ROOM = 2
-_AHEAD = 8  # blocks that are brought near before it is their turn
+AHEAD = 8  # blocks that are brought near before it is their turn
 _LINE = 8  # words that come into a cache together
 _NEAR = 64  # words of a block that are asked for; the processor sees by itself how it goes on
 _AXES_MAX = 3
@@ -178,11 +179,11 @@ def _drive(
     `learn`, `taken` and `put` are no names of this file: `drive_of` gives each drive its own.
     """
     rooms, count = np.empty(limits.shape[0], np.int64), numbers.shape[0]
-    for i in range(min(_AHEAD, count)):
+    for i in range(min(AHEAD, count)):
         fetch_block(ints, places[numbers[i]])
     for i in range(count):
-        if i + _AHEAD < count:
-            fetch_block(ints, places[numbers[i + _AHEAD]])
+        if i + AHEAD < count:
+            fetch_block(ints, places[numbers[i + AHEAD]])
         at, stop = places[numbers[i]], stops[i]
         is_wider = False
         while nexts[i] < stop:

@@ -40,7 +40,7 @@ class Keeper(Protocol):
         """Features of the events of a state."""
 
     def pack_all(self, numbers: Memory) -> Pieces:
-        """The states as bytes."""
+        """The states as bytes; of a number below 0, which is that of none, no bytes."""
 
     def read(self, packed: bytes, begin: int) -> tuple[int, int]:
         """Take in the packed state that lies in the bytes from `begin` on; and where it ends."""
@@ -95,8 +95,9 @@ class Apart:
         return dim
 
     def pack_all(self, numbers: Memory) -> Pieces:
-        """The states as bytes."""
-        return Pieces.of([self._packer.pack(self._states[number]) for number in numbers.tolist()])
+        """The states as bytes; of a number below 0, which is that of none, no bytes."""
+        pack, states = self._packer.pack, self._states
+        return Pieces.of([pack(states[n]) if n >= 0 else b"" for n in numbers.tolist()])
 
     def read(self, packed: bytes, begin: int) -> tuple[int, int]:
         """Take in the packed state that lies in the bytes from `begin` on; and where it ends."""

@@ -33,8 +33,10 @@ __all__ = [
     "line_sums",
     "load_vector",
     "operation",
+    "put",
     "running_below",
     "vectors_at",
+    "word_at",
 ]
 
 LANES = 8
@@ -156,6 +158,45 @@ def fetch(_context: Any, ints: Any, _at: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(ints, types.int64), generate
+
+
+def _place_in(context: Any, builder: Any, held: tuple[Any, Any], place: Any, kind: Any) -> Any:
+    """The address of a number of some kind that begins at any byte of an array of bytes."""
+    data = context.make_array(held[0])(context, builder, held[1]).data
+    return builder.bitcast(builder.gep(data, [place]), kind.as_pointer())
+
+
+def _check_bytes(held: Any) -> None:
+    """Refuse what is no array of bytes side by side."""
+    if (getattr(held, "dtype", None), getattr(held, "layout", "")) != (types.uint8, "C"):
+        raise TypingError(f"it must be a contiguous array of bytes, not {held}")
+
+
+@operation
+def word_at(_context: Any, held: Any, _place: Any) -> Any:
+    """The eight bytes from a place on, as the processor reads a whole number."""
+    _check_bytes(held)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pair = signature.args[0], arguments[0]
+        address = _place_in(context, builder, pair, arguments[1], ir.IntType(64))
+        return builder.load(address, align=1)
+
+    return types.uint64(held, types.int64), generate
+
+
+@operation
+def put(_context: Any, out: Any, _place: Any, number: Any) -> Any:
+    """Write the bytes of a number from a place on, as the processor has them."""
+    _check_bytes(out)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pair = signature.args[0], arguments[0]
+        address = _place_in(context, builder, pair, arguments[1], arguments[2].type)
+        builder.store(arguments[2], address, align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, number), generate
 
 
 def _tree(builder: Any, vector: Any) -> Any:

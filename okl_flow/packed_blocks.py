@@ -2,20 +2,39 @@
 
 import numpy as np
 
-from okl_flow.blocks import Memory, Tables, used_of, words_of
-from okl_flow.native import native
+from okl_flow.blocks import AHEAD, Memory, Tables, fetch_block, used_of, words_of
+from okl_flow.lanes import put, word_at
+from okl_flow.native import inner, native
 from okl_flow.packing import Bytes
 
-__all__ = ["fill_block", "measure_packed", "pack_blocks", "read_head"]
+__all__ = ["fill_block", "pack_blocks", "read_head"]
 
 _NARROW, _WIDE = 0, 1  # forms of packed numbers
 _NARROW_BYTES, _WORD_BYTES, _LENGTH_BYTES = 4, 8, 4
+_NOWHERE = -1
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
 
 @native
-def measure_packed(ints: Memory, places: Memory, tables: Tables, ends: Memory) -> int:
-    """ends[i + 1] = where block i ends among the packed ones, ends[0] being 0; the last of them."""
+def pack_blocks(
+    numbers: Memory, places: Memory, ints: Memory, tables: Tables
+) -> tuple[Bytes, Memory]:
+    """Blocks as `okl_flow.packing` writes their states, and behind a 0 where each of them ends.
+
+    places[n] = where block n lies. A number below 0 is that of none, which takes no bytes.
+    """
+    count = numbers.shape[0]
+    found, ends = np.empty(count, np.int64), np.empty(count + 1, np.int64)
+    for i in range(count):  # by itself: the processor then waits for many places at once
+        found[i] = places[numbers[i]] if numbers[i] >= 0 else _NOWHERE
+    out = np.empty(_measured(found, ints, tables, ends), np.uint8)
+    _write(found, ints, tables, ends, out)
+    return out, ends
+
+
+@inner
+def _measured(places: Memory, ints: Memory, tables: Tables, ends: Memory) -> int:
+    """Fill in the ends of all blocks; the last of them."""
     counted, is_float, shapes = tables.counted, tables.is_float, tables.shapes
     wide = 1 + _WORD_BYTES * is_float.shape[0] + _LENGTH_BYTES * tables.lengths.shape[0]
     narrow = wide
@@ -23,18 +42,28 @@ def measure_packed(ints: Memory, places: Memory, tables: Tables, ends: Memory) -
         narrow -= 0 if is_float[n] else _WORD_BYTES - _NARROW_BYTES
     ends[0] = 0
     for i in range(places.shape[0]):
-        at = places[i]
-        size = narrow if _is_narrow(ints, at + counted.shape[0], is_float) else wide
-        for k in range(shapes.shape[0]):
-            count = _WORD_BYTES
-            for axis in range(shapes.shape[1]):
-                count *= used_of(ints, at, shapes[k, axis], counted)
-            size += count
+        _fetch_ahead(places, i, ints)
+        size = 0
+        if places[i] >= 0:
+            at = places[i]
+            size = narrow if _is_narrow(ints, at + counted.shape[0], is_float) else wide
+            for k in range(shapes.shape[0]):
+                words = _WORD_BYTES
+                for axis in range(shapes.shape[1]):
+                    words *= used_of(ints, at, shapes[k, axis], counted)
+                size += words
         ends[i + 1] = ends[i] + size
-    return int(ends[places.shape[0]])
+    return int(ends[-1])
 
 
-@native
+@inner
+def _fetch_ahead(places: Memory, i: int, ints: Memory) -> None:
+    """Have the block brought near whose turn is soon; at the first block all up to there."""
+    for k in range(i + AHEAD if i else 0, min(i + AHEAD + 1, places.shape[0])):
+        fetch_block(ints, places[k])
+
+
+@inner
 def _is_narrow(ints: Memory, at: int, is_float: Memory) -> bool:
     """Whether all whole numbers have 32 bits."""
     for n in range(is_float.shape[0]):
@@ -43,44 +72,51 @@ def _is_narrow(ints: Memory, at: int, is_float: Memory) -> bool:
     return True
 
 
-@native
-def pack_blocks(
-    ints: Memory, held: Bytes, places: Memory, tables: Tables, ends: Memory, out: Bytes
-) -> None:
-    """Write blocks as `okl_flow.packing` writes their states; `held` are the bytes of `ints`."""
+@inner
+def _write(places: Memory, ints: Memory, tables: Tables, ends: Memory, out: Bytes) -> None:
+    """Write all blocks."""
     counted, is_float, shapes = tables.counted, tables.is_float, tables.shapes
-    lengths = tables.lengths
     axis_count, number_count = counted.shape[0], is_float.shape[0]
     for i in range(places.shape[0]):
-        at, to = places[i], ends[i]
-        narrow = _is_narrow(ints, at + axis_count, is_float)
-        out[to] = _NARROW if narrow else _WIDE
-        to += 1
-        for n in range(number_count):
-            size = _NARROW_BYTES if narrow and not is_float[n] else _WORD_BYTES
-            to = _copied(held, _WORD_BYTES * (at + axis_count + n), size, out, to)
-        for k in range(lengths.shape[0]):
-            to = _copied(held, _WORD_BYTES * (at + lengths[k]), _LENGTH_BYTES, out, to)
+        _fetch_ahead(places, i, ints)
+        if places[i] < 0:
+            continue
+        at = places[i]
+        to = _put_head(ints, at, tables, out, ends[i])
         line = at + axis_count + number_count
         for k in range(shapes.shape[0]):
-            width, lines = ints[at + shapes[k, 2]], ints[at + shapes[k, 1]]
-            size = _WORD_BYTES * used_of(ints, at, shapes[k, 2], counted)
+            lines, width = ints[at + shapes[k, 1]], ints[at + shapes[k, 2]]
+            pages = used_of(ints, at, shapes[k, 0], counted)
             used = used_of(ints, at, shapes[k, 1], counted)
-            for _ in range(used_of(ints, at, shapes[k, 0], counted)):
+            size = used_of(ints, at, shapes[k, 2], counted)
+            for _ in range(pages):
                 for b in range(used):
-                    to = _copied(held, _WORD_BYTES * (line + b * width), size, out, to)
+                    for word in range(line + b * width, line + b * width + size):
+                        put(out, to, ints[word])
+                        to += _WORD_BYTES
                 line += lines * width
-            line += (
-                (ints[at + shapes[k, 0]] - used_of(ints, at, shapes[k, 0], counted)) * lines * width
-            )
+            line += (ints[at + shapes[k, 0]] - pages) * lines * width
 
 
-@native
-def _copied(held: Bytes, begin: int, size: int, out: Bytes, to: int) -> int:
-    """Copy bytes, of which a number has its lowest first; where the next ones go."""
-    for place in range(size):
-        out[to + place] = held[begin + place]
-    return to + size
+@inner
+def _put_head(ints: Memory, at: int, tables: Tables, out: Bytes, to: int) -> int:
+    """Write the numbers and lengths of a block; where its arrays go."""
+    is_float, lengths = tables.is_float, tables.lengths
+    begin = at + tables.counted.shape[0]
+    narrow = _is_narrow(ints, begin, is_float)
+    out[to] = _NARROW if narrow else _WIDE
+    to += 1
+    for n in range(is_float.shape[0]):
+        if narrow and not is_float[n]:
+            put(out, to, np.int32(ints[begin + n]))
+            to += _NARROW_BYTES
+        else:
+            put(out, to, ints[begin + n])
+            to += _WORD_BYTES
+    for k in range(lengths.shape[0]):
+        put(out, to, np.uint32(ints[at + lengths[k]]))
+        to += _LENGTH_BYTES
+    return to
 
 
 @native
@@ -130,11 +166,12 @@ def _number_at(packed: Bytes, at: int, size: int) -> int:
 
 @native
 def fill_block(
-    packed: Bytes, begin: int, head: Memory, ints: Memory, held: Bytes, place: int, words: int
+    packed: Bytes, begin: int, head: Memory, ints: Memory, place: int, words: int
 ) -> int:
     """Write a block, from its head and its packed arrays; where those end."""
     for word in range(head.shape[0]):
         ints[place + word] = head[word]
-    size: int = _WORD_BYTES * (words - head.shape[0])
-    _copied(packed, begin, size, held, _WORD_BYTES * (place + head.shape[0]))
-    return begin + size
+    for word in range(head.shape[0], words):
+        ints[place + word] = word_at(packed, begin)
+        begin += _WORD_BYTES
+    return begin

@@ -23,7 +23,7 @@ from okl_flow.blocks import (
 )
 from okl_flow.learner import Learner, Loop
 from okl_flow.native import Array
-from okl_flow.packed_blocks import fill_block, measure_packed, pack_blocks, read_head
+from okl_flow.packed_blocks import fill_block, pack_blocks, read_head
 from okl_flow.packing import Pieces, packer_of
 
 __all__ = ["Pool"]
@@ -127,13 +127,8 @@ class Pool:
         return self.pack_all(np.array([number])).content.tobytes()
 
     def pack_all(self, numbers: Memory) -> Pieces:
-        """States as the bytes that `okl_flow.packing` makes of them."""
-        places = self._places[numbers]
-        tables, memory = self._layout.tables, self._memory
-        ends = np.empty(places.shape[0] + 1, dtype=np.int64)
-        out = np.empty(measure_packed(memory, places, tables, ends), dtype=np.uint8)
-        pack_blocks(memory, memory.view(np.uint8), places, tables, ends, out)
-        return Pieces(out, ends)
+        """States as the bytes that `okl_flow.packing` makes of them; of one below 0 no bytes."""
+        return Pieces(*pack_blocks(numbers, self._places, self._memory, self._layout.tables))
 
     def read(self, packed: bytes, begin: int) -> tuple[int, int]:
         """Take in the packed state that lies in the bytes from `begin` on; and where it ends."""
@@ -145,8 +140,8 @@ class Pool:
             return self.add(state), end
         words = words_of(head, 0, tables.shapes, head.shape[0])
         number = self._take(words)
-        memory, place = self._memory, int(self._places[number])
-        return number, fill_block(found, at, head, memory, memory.view(np.uint8), place, words)
+        place = int(self._places[number])
+        return number, fill_block(found, at, head, self._memory, place, words)
 
     def add(self, state: Any) -> int:
         """Take in a copy of a state; its number."""

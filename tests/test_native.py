@@ -12,7 +12,7 @@ from numba import jit
 from numba.core.errors import TypingError
 
 from okl_flow import native
-from okl_flow.lanes import fetch, line
+from okl_flow.lanes import fetch, line, put, word_at
 
 
 def test_exponentials_are_within_4e_16():
@@ -253,3 +253,26 @@ def test_fetch_changes_nothing_wherever_it_looks():
     assert ints.tolist() == [0, 1, 2, 3]
     with pytest.raises(TypingError, match="ints must be a contiguous array of whole numbers"):
         fetch_at(np.zeros(4), 0)
+
+
+def test_numbers_are_put_and_read_at_any_byte():
+    @jit(nopython=True)
+    def put_at(out, place, number):
+        put(out, place, number)
+
+    @jit(nopython=True)
+    def read_at(held, place):
+        return word_at(held, place)
+
+    for number in (np.int64(-5), np.uint32(2**32 - 7), np.int32(-3), np.float64(0.1), np.uint8(9)):
+        for place in range(9):
+            out, expected = np.full(17, 0xAB, np.uint8), np.full(17, 0xAB, np.uint8)
+            expected[place : place + number.nbytes] = np.frombuffer(number.tobytes(), np.uint8)
+            put_at(out, place, number)
+            assert out.tolist() == expected.tolist()
+            assert read_at(out, place) == int.from_bytes(out[place : place + 8], sys.byteorder)
+    for wrong in (np.zeros(4), np.zeros(16, np.uint8)[::2]):
+        with pytest.raises(TypingError, match="must be a contiguous array of bytes"):
+            put_at(wrong, 0, np.int64(1))
+        with pytest.raises(TypingError, match="must be a contiguous array of bytes"):
+            read_at(wrong, 0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from okl_flow import make_learner
+from okl_flow.keeping import Apart
 from okl_flow.packing import PackingError, packer_of
 from okl_flow.pool import Pool
 from okl_flow.registry import REGISTRY
@@ -125,6 +126,24 @@ def test_whole_numbers_beyond_32_bits_are_packed():
     assert pool.pack(number) == packer.pack(state)
     pool.step(np.array([number]), np.array([1]), np.ones((1, 3)), np.ones(1))
     assert pool.state(number).seen == 2**40 + 1
+
+
+@pytest.mark.parametrize("keeper_type", [Pool, Apart])
+@pytest.mark.parametrize("count", [0, 1, 3, 7, 8, 9, 17, 40])
+def test_many_states_are_packed_at_once_as_each_alone(keeper_type, count):
+    """In any order, of one to four events, short numbers and long; and of none no bytes."""
+    learner = make_learner("bogd", budget=3, bandwidth=2.0)
+    keeper, packer, drawn = keeper_type(learner), packer_of(learner), np.random.default_rng(6)
+    expected = {-1: b""}
+    for at in range(count):
+        state = learner.init(3, seed=at)
+        learner.step(state, drawn.normal(size=(1 + at % 4, 3)), np.ones(1 + at % 4))
+        state.seen += 2**40 * (at % 5 == 2)
+        expected[keeper.add(state)] = packer.pack(state)
+    numbers = drawn.permutation([*expected, -1])
+    pieces = keeper.pack_all(numbers)
+    assert pieces.list() == [expected[number] for number in numbers]
+    assert pieces.ends[-1] == pieces.content.shape[0]
 
 
 @pytest.mark.parametrize("name", POOLED)
