@@ -298,14 +298,10 @@ class Models:
         if self._rooms or self.contests:
             held = [(self._rooms.get(slot), self.contests.get(slot)) for slot in slots.tolist()]
             noted = Pieces.of([notes.pack(room, contest) for room, contest in held])
-        states = self._shelf.states[:, slots]
-        learned = states[0] != NOTHING
-        parts = [noted]
-        for keeper, numbers in zip(self.keepers, states, strict=True):
-            content, ends = keeper.pack_all(numbers[learned])
-            parts.append(Pieces(content, ends[np.append(0, np.cumsum(learned))]))
         shelf = self._shelf
-        return Pieces.of(self._codec.pack_all(shelf.events[slots], shelf.times[slots], parts))
+        pairs = zip(self.keepers, shelf.states[:, slots], strict=True)
+        states = [keeper.pack_all(numbers) for keeper, numbers in pairs]
+        return self._codec.pack_all(shelf.events[slots], shelf.times[slots], [noted, *states])
 
     def _write_ahead(self, slots: Memory) -> None:
         if slots.shape[0]:

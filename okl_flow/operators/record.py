@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from okl_flow.lanes import put, word_at
 from okl_flow.learner import Learner
-from okl_flow.native import native
+from okl_flow.native import inner, native
 from okl_flow.operators.shelf import NEVER, Memory
 from okl_flow.packing import Bytes, PackingError, Pieces, packer_of
 
@@ -22,8 +23,10 @@ _HEAD = struct.Struct("<BBQqI")  # format, flags, events, time, bytes of the not
 _CHECKSUM = struct.Struct("<I")
 _HEAD_BYTES, _CHECKSUM_BYTES = _HEAD.size, _CHECKSUM.size
 _POLYNOMIAL = 0xEDB88320  # of CRC-32, its lowest power first
-_ALL = np.uint32(0xFFFFFFFF)
-_LANES = 8  # bytes that the checksum takes in at once
+_ALL = np.uint64(0xFFFFFFFF)
+_WORD = 8  # bytes that the checksum takes in at once
+_SIDE = 4  # records that it takes them in of
+_BYTE = np.uint64(0xFF)
 
 
 class RecordError(ValueError):
@@ -78,31 +81,30 @@ class RecordCodec:
         states = [Pieces.of([packer.pack(state)]) for packer, state in pairs]
         time = NEVER if record.time is None else record.time
         try:
-            events, times = np.array([record.events]), np.array([time], np.int64)
+            events, times = np.array([[record.events], [time]], np.int64)
         except OverflowError as error:
             raise RecordError(
                 "events and time of a record must be whole numbers of 64 bits, not "
                 f"{record.events!r} and {record.time!r}"
             ) from error
-        return self.pack_all(events, times, [Pieces.of([record.notes]), *states])[0]
+        packed = self.pack_all(events, times, [Pieces.of([record.notes]), *states])
+        return packed.content.tobytes()
 
     @staticmethod
-    def pack_all(events: Memory, times: Memory, parts: Sequence[Pieces]) -> list[bytes]:
+    def pack_all(events: Memory, times: Memory, parts: Sequence[Pieces]) -> Pieces:
         """Records as bytes: `parts` are their notes, and then the states of each learner.
 
         A key without events may have no states: its pieces are empty then.
         """
-        begins = np.zeros(len(parts) + 1, np.int64)
-        np.cumsum([part.content.shape[0] for part in parts], out=begins[1:])
-        content = (
-            parts[0].content if len(parts) == 1 else np.concatenate([p.content for p in parts])
-        )
-        ends = np.stack([part.ends for part in parts])
-        bounds = np.empty(events.shape[0] + 1, np.int64)
-        out = np.empty(_measure(ends, bounds), np.uint8)
-        heads = np.stack([events, times]).view(np.uint8)
-        _write(heads, events, times, content, begins, ends, bounds, _tables, out)
-        return Pieces(out, bounds).list()
+        ends = np.arange(events.shape[0] + 1) * (_HEAD_BYTES + _CHECKSUM_BYTES)
+        for part in parts:
+            ends += part.ends
+        out, at = np.empty(ends[-1], np.uint8), np.empty(events.shape[0], np.int64)
+        _put_heads(events, times, parts[0].ends, ends, at, out)
+        for part in parts:
+            _put_pieces(part.content, part.ends, at, out)
+        _seal(ends, _tables, out)
+        return Pieces(out, ends)
 
     def unpack(self, packed: bytes) -> Record:
         """The record that was packed."""
@@ -150,13 +152,13 @@ def _opened(packed: bytes) -> tuple[int, int | None, int, int]:
 
 def _tables_of_crc() -> NDArray[np.uint32]:
     """tables[k][b] = what a byte b does to the checksum that k other bytes follow."""
-    tables = np.zeros((_LANES, 256), np.uint32)
+    tables = np.zeros((_WORD, 256), np.uint32)
     for byte in range(256):
         value = byte
         for _bit in range(8):
             value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
         tables[0, byte] = value
-    for lane in range(1, _LANES):
+    for lane in range(1, _WORD):
         before = tables[lane - 1]
         tables[lane] = tables[0, before & 0xFF] ^ before >> np.uint32(8)
     return tables
@@ -166,68 +168,83 @@ _tables = _tables_of_crc()
 
 
 @native
-def _measure(ends: Memory, bounds: Memory) -> int:
-    """bounds[i + 1] = where record i ends, bounds[0] being 0; the last of them."""
-    bounds[0] = 0
-    for i in range(bounds.shape[0] - 1):
-        size = _HEAD_BYTES + _CHECKSUM_BYTES
-        for k in range(ends.shape[0]):
-            size += ends[k, i + 1] - ends[k, i]
-        bounds[i + 1] = bounds[i] + size
-    return int(bounds[-1])
-
-
-@native
-def _write(
-    heads: Bytes,
-    events: Memory,
-    times: Memory,
-    content: Bytes,
-    begins: Memory,
-    ends: Memory,
-    bounds: Memory,
-    tables: NDArray[np.uint32],
-    out: Bytes,
+def _put_heads(
+    events: Memory, times: Memory, noted: Memory, ends: Memory, at: Memory, out: Bytes
 ) -> None:
-    """Write all records. `heads` are the bytes of `events` and `times`."""
-    word = 8
+    """Write the heads of all records, and say at[i] = where that of record i ends.
+
+    noted[i + 1] = where its notes end among those of all.
+    """
     for i in range(events.shape[0]):
-        at = bounds[i]
-        noted = ends[0, i + 1] - ends[0, i]
-        learned = ends[1:, i + 1].sum() > ends[1:, i].sum()
-        out[at] = _FORMAT
-        out[at + 1] = (_TIMED if times[i] != NEVER else 0) | (_LEARNED if learned else 0)
-        for place in range(word):
-            out[at + 2 + place] = heads[0, word * i + place]
-            timed = times[i] != NEVER
-            out[at + 10 + place] = heads[1, word * i + place] if timed else np.uint8(0)
-        for place in range(_CHECKSUM_BYTES):
-            out[at + 18 + place] = (noted >> (8 * place)) & 0xFF
-        at += _HEAD_BYTES
-        for k in range(ends.shape[0]):
-            begin = begins[k] + ends[k, i]
-            size = ends[k, i + 1] - ends[k, i]
-            for place in range(size):
-                out[at + place] = content[begin + place]
-            at += size
-        checksum = _crc(out, bounds[i], at, tables)
-        for place in range(_CHECKSUM_BYTES):
-            out[at + place] = (checksum >> np.uint32(8 * place)) & np.uint32(0xFF)
+        begin, size = ends[i], noted[i + 1] - noted[i]
+        timed = times[i] != NEVER
+        learned = ends[i + 1] - begin > _HEAD_BYTES + size + _CHECKSUM_BYTES
+        out[begin] = _FORMAT
+        out[begin + 1] = (_TIMED if timed else 0) | (_LEARNED if learned else 0)
+        put(out, begin + 2, events[i])
+        put(out, begin + 10, times[i] if timed else 0)
+        put(out, begin + 18, np.uint32(size))
+        at[i] = begin + _HEAD_BYTES
 
 
 @native
-def _crc(held: Bytes, begin: int, end: int, tables: NDArray[np.uint32]) -> np.uint32:
-    """CRC-32 of bytes, eight of them at once: what zlib gives, without a call for each record."""
-    value, at = _ALL, begin
-    while at + _LANES <= end:
-        found = np.uint32(0)
-        for lane in range(4):
-            low = (value >> np.uint32(8 * lane)) & np.uint32(0xFF)
-            found ^= tables[7 - lane, low ^ held[at + lane]]
-            found ^= tables[3 - lane, held[at + 4 + lane]]
-        value = found
-        at += _LANES
-    while at < end:
-        value = tables[0, (value ^ held[at]) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
+def _put_pieces(content: Bytes, ends: Memory, at: Memory, out: Bytes) -> None:
+    """Write piece i to at[i], which then is where it ends."""
+    for i in range(at.shape[0]):
+        to, place, end = at[i], ends[i], ends[i + 1]
+        while place + _WORD <= end:
+            put(out, to, word_at(content, place))
+            to, place = to + _WORD, place + _WORD
+        while place < end:
+            out[to] = content[place]
+            to, place = to + 1, place + 1
+        at[i] = to
+
+
+@native
+def _seal(ends: Memory, tables: NDArray[np.uint32], out: Bytes) -> None:
+    """Write the checksums of all records; ends[i + 1] = where record i ends.
+
+    Each word of a record waits for the one before. So four records are taken in side by side as
+    far as the shortest of them goes.
+    """
+    i, count = 0, ends.shape[0] - 1
+    while i + _SIDE <= count:
+        size = ends[i + 1] - ends[i]
+        for k in range(i + 1, i + _SIDE):
+            size = min(size, ends[k + 1] - ends[k])
+        a, b, c, d = _ALL, _ALL, _ALL, _ALL
+        done = (size - _CHECKSUM_BYTES) // _WORD * _WORD
+        for at in range(0, done, _WORD):
+            a = _with_word(a, word_at(out, ends[i] + at), tables)
+            b = _with_word(b, word_at(out, ends[i + 1] + at), tables)
+            c = _with_word(c, word_at(out, ends[i + 2] + at), tables)
+            d = _with_word(d, word_at(out, ends[i + 3] + at), tables)
+        for value in (a, b, c, d):
+            _finish(value, ends[i] + done, ends[i + 1], tables, out)
+            i += 1
+    for k in range(i, count):
+        _finish(_ALL, ends[k], ends[k + 1], tables, out)
+
+
+@inner
+def _finish(value: np.uint64, at: int, end: int, tables: NDArray[np.uint32], out: Bytes) -> None:
+    """Take in the rest of a record, and write the checksum behind it."""
+    last = end - _CHECKSUM_BYTES
+    while at + _WORD <= last:
+        value = _with_word(value, word_at(out, at), tables)
+        at += _WORD
+    while at < last:
+        value = tables[0, (value ^ np.uint64(out[at])) & _BYTE] ^ (value >> np.uint64(8))
         at += 1
-    return value ^ _ALL
+    put(out, last, np.uint32(value ^ _ALL))
+
+
+@inner
+def _with_word(value: np.uint64, word: np.uint64, tables: NDArray[np.uint32]) -> np.uint64:
+    """What a checksum becomes by eight more bytes."""
+    word ^= value
+    found = np.uint64(0)
+    for lane in range(_WORD):
+        found ^= np.uint64(tables[_WORD - 1 - lane, (word >> np.uint64(8 * lane)) & _BYTE])
+    return found

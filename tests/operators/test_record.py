@@ -9,7 +9,7 @@ import pytest
 from okl_flow import make_learner
 from okl_flow.operators.record import Record, RecordCodec, RecordError
 from okl_flow.operators.shelf import NEVER
-from okl_flow.packing import Pieces
+from okl_flow.packing import Pieces, packer_of
 from tests.conformance.cases import events_for
 
 LEARNERS = [make_learner("kogd", budget=4), make_learner("fogd", feature_count=6)]
@@ -37,18 +37,34 @@ def test_what_was_packed_comes_back(time, notes):
         np.testing.assert_array_equal(learner.step(state, X, y), learner.step(other, X, y))
 
 
-def test_many_records_are_packed_at_once_as_each_alone():
+@pytest.mark.parametrize("longest", [0, 7, 40, 400])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 17, 60])
+def test_many_records_are_packed_at_once_as_each_alone(count, longest):
     """Whatever they hold: of each byte, what `struct` and `zlib` make of it."""
     drawn = np.random.default_rng(4)
-    events = drawn.integers(0, 2**62, 60)
-    times = np.where(drawn.random(60) < 0.3, NEVER, drawn.integers(-(2**62), 2**62, 60))
-    parts = [[drawn.bytes(int(size)) for size in drawn.integers(0, 40, 60)] for _ in range(3)]
+    events = drawn.integers(0, 2**62, count)
+    times = np.where(drawn.random(count) < 0.3, NEVER, drawn.integers(-(2**62), 2**62, count))
+    sizes = drawn.integers(0, longest + 1, (3, count)) * (drawn.random((3, count)) < 0.7)
+    parts = [[drawn.bytes(size) for size in line] for line in sizes.tolist()]
     packed = RecordCodec.pack_all(events, times, [Pieces.of(one) for one in parts])
-    for one, count, time, notes, *states in zip(packed, events, times, *parts, strict=True):
+    assert (packed.ends[0], packed.ends[-1]) == (0, packed.content.shape[0])
+    for one, seen, time, notes, *states in zip(packed.list(), events, times, *parts, strict=True):
         flags = int(time != NEVER) | (2 if any(states) else 0)
-        head = struct.pack("<BBQqI", 1, flags, count, 0 if time == NEVER else time, len(notes))
+        head = struct.pack("<BBQqI", 1, flags, seen, 0 if time == NEVER else time, len(notes))
         body = head + notes + b"".join(states)
         assert one == body + struct.pack("<I", zlib.crc32(body))
+
+
+@pytest.mark.parametrize("count", [3, 4, 9])
+def test_records_of_one_length_are_packed_as_each_alone(count):
+    codec, columns = RecordCodec(LEARNERS), (np.full(count, 9), np.arange(count))
+    states = [
+        Pieces.of([packer_of(learner).pack(state)] * count)
+        for learner, state in zip(LEARNERS, learned(), strict=True)
+    ]
+    packed = codec.pack_all(*columns, [Pieces.of([b"waiting"] * count), *states])
+    alone = [codec.pack(Record(learned(), 9, time, b"waiting")) for time in range(count)]
+    assert packed.list() == alone
 
 
 def test_a_key_without_events_has_no_states():
@@ -90,6 +106,8 @@ def test_nonsense_is_refused():
         codec.pack(Record(learned()[:1], 9))
     with pytest.raises(RecordError, match="64 bits, not 9 and 18446744073709551616"):
         codec.pack(Record(learned(), 9, 2**64))
+    with pytest.raises(RecordError, match="64 bits, not 18446744073709551616 and None"):
+        codec.pack(Record(learned(), 2**64))
     with pytest.raises(RecordError, match="it has 3 bytes"):
         codec.head(b"abc")
     with pytest.raises(RecordError, match="format 7; this version .* reads 1"):
