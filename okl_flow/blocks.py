@@ -22,13 +22,12 @@ from okl_flow.rng import WORDS, Words, split
 from okl_flow.state import State, array_axes
 
 __all__ = [
-    "AHEAD",
     "Layout",
     "Memory",
     "Tables",
     "allocated",
     "drive_of",
-    "fetch_block",
+    "fetch_ahead",
     "moved",
     "release_blocks",
     "seed_blocks",
@@ -41,7 +40,7 @@ Memory = NDArray[np.int64]
 
 _ONE = 0  # the axis that every array has
 _FIRST_ROOM = 2
-AHEAD = 8  # blocks that are brought near before it is their turn
+_AHEAD = 8  # blocks that are brought near before it is their turn
 _LINE = 8  # words that come into a cache together
 _NEAR = 64  # words of a block that are asked for; the processor sees by itself how it goes on
 _AXES_MAX = 3
@@ -179,12 +178,12 @@ def _drive(
     `learn`, `taken` and `put` are no names of this file: `drive_of` gives each drive its own.
     """
     rooms, count = np.empty(limits.shape[0], np.int64), numbers.shape[0]
-    for i in range(min(AHEAD, count)):
-        fetch_block(ints, places[numbers[i]])
+    found = np.empty(count, np.int64)
+    for i in range(count):  # by itself: the processor then waits for many places at once
+        found[i] = places[numbers[i]]
     for i in range(count):
-        if i + AHEAD < count:
-            fetch_block(ints, places[numbers[i + AHEAD]])
-        at, stop = places[numbers[i]], stops[i]
+        fetch_ahead(found, i, ints)
+        at, stop = found[i], stops[i]
         is_wider = False
         while nexts[i] < stop:
             t = nexts[i]
@@ -210,10 +209,14 @@ def _drive(
 
 
 @inner
-def fetch_block(ints: Memory, at: int) -> None:
-    """Have the beginning of a block brought near: one of a million keys lies in no cache."""
-    for word in range(0, _NEAR, _LINE):
-        fetch(ints, at + word)
+def fetch_ahead(places: Memory, i: int, ints: Memory) -> None:
+    """Have the block brought near whose turn is soon; at the first block all up to there.
+
+    One of a million keys lies in no cache. Of a long block its beginning is asked for.
+    """
+    for k in range(i + _AHEAD if i else 0, min(i + _AHEAD + 1, places.shape[0])):
+        for word in range(0, _NEAR, _LINE):
+            fetch(ints, places[k] + word)
 
 
 @inner

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from okl_flow.blocks import AHEAD, Memory, Tables, fetch_block, used_of, words_of
+from okl_flow.blocks import Memory, Tables, fetch_ahead, used_of, words_of
 from okl_flow.lanes import put, word_at
 from okl_flow.native import inner, native
 from okl_flow.packing import Bytes
@@ -42,7 +42,7 @@ def _measured(places: Memory, ints: Memory, tables: Tables, ends: Memory) -> int
         narrow -= 0 if is_float[n] else _WORD_BYTES - _NARROW_BYTES
     ends[0] = 0
     for i in range(places.shape[0]):
-        _fetch_ahead(places, i, ints)
+        fetch_ahead(places, i, ints)
         size = 0
         if places[i] >= 0:
             at = places[i]
@@ -54,13 +54,6 @@ def _measured(places: Memory, ints: Memory, tables: Tables, ends: Memory) -> int
                 size += words
         ends[i + 1] = ends[i] + size
     return int(ends[-1])
-
-
-@inner
-def _fetch_ahead(places: Memory, i: int, ints: Memory) -> None:
-    """Have the block brought near whose turn is soon; at the first block all up to there."""
-    for k in range(i + AHEAD if i else 0, min(i + AHEAD + 1, places.shape[0])):
-        fetch_block(ints, places[k])
 
 
 @inner
@@ -78,7 +71,7 @@ def _write(places: Memory, ints: Memory, tables: Tables, ends: Memory, out: Byte
     counted, is_float, shapes = tables.counted, tables.is_float, tables.shapes
     axis_count, number_count = counted.shape[0], is_float.shape[0]
     for i in range(places.shape[0]):
-        _fetch_ahead(places, i, ints)
+        fetch_ahead(places, i, ints)
         if places[i] < 0:
             continue
         at = places[i]
