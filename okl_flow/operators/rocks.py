@@ -1,9 +1,8 @@
 """How the records of one partition lie in RocksDB.
 
     "m" | key                the table: the version that a packed record is of, and the record
-    "i" | version | chunk    the journal: the keys that a version has changed, and the bytes of
-                             each one's record
-    "j" | version | chunk    these records
+    "j" | version | chunk    the journal: some of the records that a version has changed
+    "i" | version | chunk    which keys these are, and those of the next ones
     "r" | id                 in which version a request was answered
     "h"                      which versions there are
 

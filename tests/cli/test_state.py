@@ -313,7 +313,7 @@ def test_everything_that_may_be_wrong_is_found(state):
         state, "user-1", put(rocks.JOURNAL + rocks.position(9, 0), b"")
     )
     assert "part 0 of version 4 is missing or damaged" in broken(
-        state, "user-1", put(rocks.JOURNAL + at, b"")
+        state, "user-1", lambda database: database.delete(rocks.JOURNAL + at)
     )
     assert "cannot be read or written: " in broken(
         state, "user-1", put(rocks.INDEX + at, b"nonsense")
