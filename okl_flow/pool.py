@@ -30,7 +30,7 @@ __all__ = ["Pool"]
 
 _FIRST_WORDS = 1 << 12
 _FIRST_STATES = 1 << 4
-_GROWTH = 1.5
+_GROWTH = 2
 _WORDS = "words"
 
 

@@ -67,7 +67,7 @@ class Shelf:
             slot = self._free.pop()
             self.names[slot] = key
         else:
-            slot = len(self.names)
+            slot = _number(len(self.names))
             self.names.append(key)
             if slot == self.changed.shape[0]:
                 self._grow(int(_GROWTH * slot))
@@ -100,6 +100,16 @@ class Shelf:
         self.states = self._numbers.T[_COLUMNS:]
         self.changed, self._marks = np.zeros(room, np.bool_), np.full(room, _FREE, np.uint8)
         self.changed[: changed.shape[0]], self._marks[: marks.shape[0]] = changed, marks
+
+
+_numbers: list[int] = []
+
+
+def _number(slot: int) -> int:
+    """The slot as the one object that all shelves have of it."""
+    if slot >= len(_numbers):
+        _numbers.extend(range(len(_numbers), 2 * slot + 1))
+    return _numbers[slot]
 
 
 @native
