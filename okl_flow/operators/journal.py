@@ -20,7 +20,7 @@ from okl_flow.packing import Pieces
 
 __all__ = ["Chunk", "Journal", "chunks"]
 
-_TOGETHER = 32  # records of a row at most: one is read with all of them
+_TOGETHER = 64  # of a row at most: one is read with all of them
 _BYTES = 16 << 10  # of a row, unless one record has more
 _LISTED = 16  # rows whose keys are in one row of the index
 
@@ -32,7 +32,7 @@ _MERGED_BYTES = 32 << 20  # that are taken into the table in one write
 class Chunk(NamedTuple):
     """Records that lie together."""
 
-    keys: Sequence[str]
+    keys: tuple[str, ...]
     sizes: Sequence[int]  # of the record of each; 0 for a key that is deleted
     content: bytes | memoryview  # the records
 
@@ -47,14 +47,14 @@ class Chunk(NamedTuple):
         """The same without some of its keys."""
         left = [(key, packed) for key, packed in self.records() if key not in gone]
         packed = [one for _, one in left]
-        return Chunk([key for key, _ in left], list(map(len, packed)), b"".join(packed))
+        return Chunk(tuple(key for key, _ in left), list(map(len, packed)), b"".join(packed))
 
 
-Listed = tuple[int, list[list[str]]]
+Listed = tuple[int, list[tuple[str, ...]]]
 """What was written at once: the bytes of the records, and the keys, chunk by chunk."""
 
 _encoded = msgspec.msgpack.Encoder().encode
-_chunk_in = msgspec.msgpack.Decoder(tuple[list[str], list[int], bytes]).decode
+_chunk_in = msgspec.msgpack.Decoder(tuple[tuple[str, ...], list[int], bytes]).decode
 _listed_in = msgspec.msgpack.Decoder(Listed).decode
 
 
@@ -69,7 +69,7 @@ class Journal:
     def __init__(self, database: Rdict, last: int) -> None:
         self._database = database
         self._newest: dict[str, bytes] = {}  # of each key the position of its newest record
-        self._fresh: list[tuple[bytes, list[str]]] = []  # chunks whose keys are not yet in it
+        self._fresh: list[tuple[bytes, tuple[str, ...]]] = []  # chunks whose keys are not yet in it
         self._held: dict[int, tuple[int, int]] = {}  # of each version how many records and bytes
         self._chunks = 0  # of the version at hand
         for at, (size, listed) in _lists(database):
@@ -108,12 +108,12 @@ class Journal:
         sizes, begin = np.diff(records.ends).tolist(), 0
         while begin < len(keys):
             at, first = rocks.position(version, self._chunks), begin
-            listed: list[list[str]] = []
+            listed: list[tuple[str, ...]] = []
             while begin < len(keys) and len(listed) < _LISTED:
                 most = min(begin + _TOGETHER, len(keys))
                 fitting = bisect_right(ends, ends[begin] + _BYTES, begin, most + 1) - 1
                 end = max(begin + 1, fitting)
-                own = list(keys[begin:end])
+                own = tuple(keys[begin:end])
                 chunk = Chunk(own, sizes[begin:end], content[ends[begin] : ends[end]])
                 batch.put(rocks.JOURNAL + rocks.position(version, self._chunks), _encoded(chunk))
                 listed.append(own)
@@ -194,7 +194,7 @@ class Journal:
         self._fresh.clear()
         return self._newest
 
-    def _note(self, at: bytes, size: int, listed: list[list[str]]) -> None:
+    def _note(self, at: bytes, size: int, listed: list[tuple[str, ...]]) -> None:
         """Take note of what was written from a position on."""
         version, first = rocks.version_of(at), rocks.chunk_of(at)
         for chunk, keys in enumerate(listed, first):
