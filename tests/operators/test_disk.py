@@ -124,11 +124,11 @@ def test_many_spills_are_undone(folder):
 
 def test_records_lie_together_up_to_a_length(folder):
     store = folder.store()
-    given = {f"key {at}": os.urandom(size) for at, size in enumerate([9] * 40 + [9_000] * 3 + [1])}
+    given = {f"key {at}": os.urandom(size) for at, size in enumerate([9] * 70 + [9_000] * 3 + [1])}
     store.commit(*changes(given))
     store.commit(*changes({"key 7": b"later"}))
     found = list(chunks(store._database))
-    assert [len(chunk.keys) for _, chunk in found] == [32, 9, 1, 2, 1]
+    assert [len(chunk.keys) for _, chunk in found] == [64, 7, 1, 2, 1]
     assert [(rocks.version_of(at), rocks.chunk_of(at)) for at, _ in found] == [
         *((2, at) for at in range(4)),
         (3, 0),
