@@ -185,7 +185,7 @@ def forget(directory: Directory, key: Key) -> None:
 
 @state.command()
 def verify(directory: Directory) -> None:
-    """Check every record, and that versions and lists agree; exit with 1 if they do not.
+    """Check every record, and that the journals are whole; exit with 1 if they are not.
 
     okl-flow state verify state
     """

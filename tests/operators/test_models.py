@@ -65,39 +65,39 @@ def records(store, keys):
 
 def test_many_keys_are_written_ahead_and_few_are_not(directory):
     partition, _models, store = opened(directory)
-    run(partition, range(1000), 0)
+    run(partition, range(2000), 0)
     assert store.ahead == 0  # nothing is known yet of how often a key changes
     partition.snapshot()
-    run(partition, range(1000), 1000)
-    assert store.ahead >= 600
+    run(partition, range(2000), 2000)
+    assert store.ahead >= 1500
     partition.snapshot()
     before = store.ahead
-    run(partition, [number % 300 for number in range(1500)], 2000)
+    run(partition, [number % 600 for number in range(3000)], 4000)
     partition.snapshot()  # which finds that each was changed five times
     after = store.ahead
     assert after > before
-    run(partition, [number % 300 for number in range(1500)], 4000)
+    run(partition, [number % 600 for number in range(3000)], 8000)
     assert store.ahead == after
 
 
 def test_what_was_written_ahead_of_no_commit_is_undone(directory, tmp_path):
     partition, _models, store = opened(directory)
-    run(partition, range(1000), 0)
+    run(partition, range(2000), 0)
     snapshot = partition.snapshot()
-    committed = records(store, range(1000))
-    run(partition, range(1000), 1000)
-    assert store.ahead >= 600 and records(store, range(1000)) != committed
+    committed = records(store, range(2000))
+    run(partition, range(2000), 2000)
+    assert store.ahead >= 1500 and records(store, range(2000)) != committed
     store.close()
     partition, _models, store = opened(directory, snapshot)
-    assert records(store, range(1000)) == committed
-    run(partition, range(1000), 1000)
+    assert records(store, range(2000)) == committed
+    run(partition, range(2000), 2000)
     partition.snapshot()
     whole = StateDirectory.open(tmp_path / "b", step="learn", partitions=1, learners=[LEARNER])
     undisturbed, _models, other = opened(whole)
-    run(undisturbed, range(1000), 0)
-    run(undisturbed, range(1000), 1000)
+    run(undisturbed, range(2000), 0)
+    run(undisturbed, range(2000), 2000)
     undisturbed.snapshot()
-    assert records(store, range(1000)) == records(other, range(1000))
+    assert records(store, range(2000)) == records(other, range(2000))
     store.close()
     other.close()
 
