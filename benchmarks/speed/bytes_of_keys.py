@@ -50,7 +50,7 @@ def sections(figures: Figures) -> list[str]:
         "Full models of 8 features: at a budget of 0 `arow` with a diagonal covariance, which "
         f"keeps no examples, else `kogd`. On disk: {KEYS:,} incompressible records of that length "
         "in one partition. In memory: what Python has allocated for as many keys, their names "
-        "included."
+        "included, and the room that a pool has left, of which no page is touched."
     )
     lines = [
         [str(budget), *(figures.text(_case(budget), what) for what in (PACKED, ON_DISK, IN_MEMORY))]
