@@ -187,8 +187,8 @@ def text(figures: Figures) -> str:
         f"With one key, engine and operator add {figures.text(ONE_KEY, ADDED)} µs.\n\n"
         "*A bare write*: records of the same bytes under the same keys into the same 64 databases, "
         f"of {MILLION:,} keys drawn at random, written {bare_store.TOGETHER} at a time and synced "
-        "once a second; no learning, no engine, no way back, nothing read. *An engine key for each*: a "
-        "`stateful_batch` per key, as the engine's own documentation would have it."
+        "once a second; no learning, no engine, no way back, nothing read. *An engine key for "
+        "each*: a `stateful_batch` per key, as the engine's own documentation would have it."
     )
 
 
