@@ -75,14 +75,13 @@ class DiskStore:
         self._patience = 1.0 + place.partition % _PATIENT / _PATIENT
         self._swept = rocks.TABLE
         self._handed: list[Request] = []  # to be answered by the next commit
-        self._answered: dict[str, int] = {}  # and in which version others were
         wanted = None if pointer is None else _version_of(pointer, place)
         self._database = rocks.open_database(place.path, place.where, create=wanted is None)
         try:
             with explained(place.where):
                 self._head = self._resumed(wanted)
                 self._journal = Journal(self._database, self._head.committed)
-                self._answered = rocks.answered_requests(self._database)
+                self._answered = rocks.answered_requests(self._database)  # in which version
                 if self._head.erased:
                     self._compact(None)
                 self._drop_requests()
@@ -93,12 +92,7 @@ class DiskStore:
     def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
         """Of each key the version that its record was written in, and the packed record."""
         with explained(self._place.where):
-            found = [self._journal.find(key) for key in keys]
-            elsewhere = [at for at, one in enumerate(found) if one is None]
-            stored = rocks.records_at(self._database, [keys[at] for at in elsewhere])
-        for at, one in zip(elsewhere, stored, strict=True):
-            found[at] = one
-        return [one if one and one[1] else None for one in found]
+            return self._journal.read(keys)
 
     def spill(self, keys: Sequence[str], records: Pieces) -> int:
         """Write records ahead of the next commit; an empty one deletes what the key has.

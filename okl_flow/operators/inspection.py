@@ -90,7 +90,7 @@ def record_of(directory: StateDirectory, key: str) -> Stored | None:
     with _reading(directory.place(partition)) as (database, head):
         if database is None:
             return None
-        found = _found(database, Journal(database, head.committed), key)
+        [found] = Journal(database, head.committed).read([key])
         return Stored(key, partition, *found) if found else None
 
 
@@ -162,7 +162,7 @@ def _answer(
     """Answer a request in all versions."""
     batch = WriteBatch(raw_mode=True)
     journal = Journal(database, head.committed)
-    found = _found(database, journal, request.key)
+    [found] = journal.read([request.key])
     journal.erase([request.key], batch)
     if request.kind != FORGET:
         codec = RecordCodec(learners_of(directory))
@@ -178,12 +178,6 @@ def _answer(
     database.write(batch, synced())
     rocks.compact(database, [request.key])
     database.put(rocks.HEAD, msgspec.msgpack.encode(head))
-
-
-def _found(database: Rdict, journal: Journal, key: str) -> tuple[int, bytes] | None:
-    """The newest record of a key, and its version; None if there is none."""
-    [found] = [journal.find(key) or rocks.records_at(database, [key])[0]]
-    return found if found and found[1] else None
 
 
 def _findings(

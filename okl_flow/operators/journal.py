@@ -15,7 +15,6 @@ import numpy as np
 from rocksdict import Rdict, WriteBatch
 
 from okl_flow.operators import rocks
-from okl_flow.operators.contract import StoreError
 from okl_flow.packing import Pieces
 
 __all__ = ["Chunk", "Journal", "chunks"]
@@ -86,21 +85,25 @@ class Journal:
         """Where a key's newest record lies; None if that is elsewhere."""
         return self._positions().get(key)
 
-    def find(self, key: str) -> tuple[int, bytes] | None:
-        """The version that a key's newest record was written in, and the record; None if elsewhere.
+    def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
+        """Of each key its newest record, here or in the table, and the version that it is of."""
+        positions = self._positions()
+        elsewhere = [key for key in keys if key not in positions]
+        stored = dict(zip(elsewhere, rocks.records_at(self._database, elsewhere), strict=True))
+        return [
+            self._find(key, positions[key]) if key in positions else stored[key] for key in keys
+        ]
 
-        It is empty if the key was deleted.
-        """
-        at = self._positions().get(key)
-        if at is None:
-            return None
+    def _find(self, key: str, at: bytes) -> tuple[int, bytes] | None:
+        """The record of a key at a position, and its version; None if the key was deleted."""
         encoded = self._database.get(rocks.JOURNAL + at)
         if encoded is None:
-            raise StoreError(f"the newest record of {key!r} is missing")
+            raise ValueError(f"the newest record of {key!r} is missing")
         keys, sizes, content = _chunk_in(encoded)
         place = keys.index(key)
         begin = sum(sizes[:place])
-        return rocks.version_of(at), content[begin : begin + sizes[place]]
+        packed = content[begin : begin + sizes[place]]
+        return (rocks.version_of(at), packed) if packed else None
 
     def put(self, batch: WriteBatch, version: int, keys: Sequence[str], records: Pieces) -> None:
         """Put records of keys, each of which is given once, behind those that are here."""
@@ -226,7 +229,7 @@ class Journal:
 def chunks(database: Rdict) -> Iterator[tuple[bytes, Chunk]]:
     """All that lies in a journal, the oldest first, with its positions; what is not committed too.
 
-    What the journal and its index do not both have is a StoreError.
+    What the journal and its index do not both have is a ValueError.
     """
     for part in _parts(database):
         yield from part.chunks
@@ -250,11 +253,11 @@ def _parts(database: Rdict) -> Iterator[_Part]:
             row, encoded = next(records, (b"", b""))
             chunk = Chunk(*_chunk_in(encoded)) if row == rocks.JOURNAL + at else None
             if chunk is None or chunk.keys != keys or sum(chunk.sizes) != len(chunk.content):
-                raise StoreError(f"part {number} of version {version} is missing or damaged")
+                raise ValueError(f"part {number} of version {version} is missing or damaged")
             found.append((at, chunk))
         yield _Part(first, size, found)
     if next(records, None) is not None:
-        raise StoreError("there are records that no index knows")
+        raise ValueError("there are records that no index knows")
 
 
 def _lists(database: Rdict) -> Iterator[tuple[bytes, Listed]]:
