@@ -12,7 +12,7 @@ from okl_flow.parameters import difference
 
 __all__ = ["Store", "StoreError", "description_of", "refuse_another"]
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 class StoreError(RuntimeError):

@@ -132,8 +132,9 @@ class DiskStore:
             if forgotten:
                 self._compact(forgotten)
             self._drop_requests()
-            if self._journal.is_due(floor, self._journal_max, self._patience):
-                self._journal.merge(floor)
+            due = self._journal.overdue(floor, self._journal_max, self._patience)
+            if due is not None:
+                self._journal.merge(due, floor)
         return msgspec.msgpack.encode((_FORMAT, *head[:1], self._place.partition, version))
 
     def sweep(self, count: int) -> list[tuple[str, bytes]]:

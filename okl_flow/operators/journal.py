@@ -1,13 +1,16 @@
 """What the latest versions of a partition have changed, before it is taken into the table.
 
 A version is written behind the one before it, many records in a row of the database: that costs
-a fraction of a row for each. Which they are stands in an index beside it, so that a resumed job
-need not read them all. Going back takes rows away. As nobody can go back behind a version any more
-its records are taken into the table, each key's newest only.
+a fraction of a row for each. Whose they are stands in an index beside it, so that a resumed job
+need not read them all. Going back takes rows away. When too many versions wait behind which nobody
+can go back any more, the older half is taken into the table: of each key the newest record, and
+only if the other half has none of it.
 """
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate, chain
+from operator import le, sub
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +23,7 @@ from okl_flow.packing import Pieces
 __all__ = ["Chunk", "Journal", "chunks"]
 
 _TOGETHER = 64  # of a row at most: one is read with all of them
-_BYTES = 16 << 10  # of a row, unless one record has more
+_BYTES = 32 << 10  # of a row, unless one record has more
 _LISTED = 16  # rows whose keys are in one row of the index
 
 _BYTES_MAX = 16 << 20  # that wait to be taken into the table
@@ -33,7 +36,7 @@ class Chunk(NamedTuple):
 
     keys: tuple[str, ...]
     sizes: Sequence[int]  # of the record of each; 0 for a key that is deleted
-    content: bytes | memoryview  # the records
+    content: memoryview  # the records
 
     def records(self) -> Iterator[tuple[str, bytes]]:
         """The keys with their records."""
@@ -46,15 +49,16 @@ class Chunk(NamedTuple):
         """The same without some of its keys."""
         left = [(key, packed) for key, packed in self.records() if key not in gone]
         packed = [one for _, one in left]
-        return Chunk(tuple(key for key, _ in left), list(map(len, packed)), b"".join(packed))
+        content = memoryview(b"".join(packed))
+        return Chunk(tuple(key for key, _ in left), list(map(len, packed)), content)
 
 
-Listed = tuple[int, list[tuple[str, ...]]]
-"""What was written at once: the bytes of the records, and the keys, chunk by chunk."""
+Spot = tuple[bytes, tuple[str, ...]]
+"""Where a chunk lies, and its keys."""
 
 _encoded = msgspec.msgpack.Encoder().encode
-_chunk_in = msgspec.msgpack.Decoder(tuple[tuple[str, ...], list[int], bytes]).decode
-_listed_in = msgspec.msgpack.Decoder(Listed).decode
+_records_in = msgspec.msgpack.Decoder(tuple[list[int], memoryview]).decode
+_listed_in = msgspec.msgpack.Decoder(tuple[int, list[tuple[str, ...]]]).decode
 
 
 class Journal:
@@ -67,15 +71,15 @@ class Journal:
 
     def __init__(self, database: Rdict, last: int) -> None:
         self._database = database
-        self._newest: dict[str, bytes] = {}  # of each key the position of its newest record
-        self._fresh: list[tuple[bytes, tuple[str, ...]]] = []  # chunks whose keys are not yet in it
-        self._held: dict[int, tuple[int, int]] = {}  # of each version how many records and bytes
+        self._index: dict[bytes, list[Spot]] = {}  # its rows, by the position of the first chunk
+        self._newest: dict[str, Spot] = {}  # of each key the chunk with its newest record
+        self._fresh: list[Spot] = []  # chunks whose keys are not yet in it
+        self._held: dict[int, list[int]] = {}  # of each version records, bytes, and 1 for itself
         self._chunks = 0  # of the version at hand
-        for at, (size, listed) in _lists(database):
+        for at, size, spots in _index_of(database):
             if rocks.version_of(at) > last:
                 break
-            self._note(at, size, listed)
-        self._positions()
+            self._note(at, size, spots)
 
     def __contains__(self, key: str) -> bool:
         """Whether the newest record of a key is here."""
@@ -83,7 +87,8 @@ class Journal:
 
     def position_of(self, key: str) -> bytes | None:
         """Where a key's newest record lies; None if that is elsewhere."""
-        return self._positions().get(key)
+        spot = self._positions().get(key)
+        return spot and spot[0]
 
     def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
         """Of each key its newest record, here or in the table, and the version that it is of."""
@@ -94,81 +99,88 @@ class Journal:
             self._find(key, positions[key]) if key in positions else stored[key] for key in keys
         ]
 
-    def _find(self, key: str, at: bytes) -> tuple[int, bytes] | None:
-        """The record of a key at a position, and its version; None if the key was deleted."""
-        encoded = self._database.get(rocks.JOURNAL + at)
-        if encoded is None:
-            raise ValueError(f"the newest record of {key!r} is missing")
-        keys, sizes, content = _chunk_in(encoded)
-        place = keys.index(key)
-        begin = sum(sizes[:place])
-        packed = content[begin : begin + sizes[place]]
-        return (rocks.version_of(at), packed) if packed else None
+    def _find(self, key: str, spot: Spot) -> tuple[int, bytes] | None:
+        """The record of a key in a chunk, and its version; None if the key was deleted."""
+        chunk = _chunk(spot, self._database.get(rocks.JOURNAL + spot[0]))
+        place = chunk.keys.index(key)
+        begin = sum(chunk.sizes[:place])
+        packed = bytes(chunk.content[begin : begin + chunk.sizes[place]])
+        return (rocks.version_of(spot[0]), packed) if packed else None
 
     def put(self, batch: WriteBatch, version: int, keys: Sequence[str], records: Pieces) -> None:
         """Put records of keys, each of which is given once, behind those that are here."""
         content, ends = records.content.data, records.ends.tolist()
         sizes, begin = np.diff(records.ends).tolist(), 0
         while begin < len(keys):
-            at, first = rocks.position(version, self._chunks), begin
-            listed: list[tuple[str, ...]] = []
-            while begin < len(keys) and len(listed) < _LISTED:
+            first, spots = begin, list[Spot]()
+            while begin < len(keys) and len(spots) < _LISTED:
                 most = min(begin + _TOGETHER, len(keys))
                 fitting = bisect_right(ends, ends[begin] + _BYTES, begin, most + 1) - 1
                 end = max(begin + 1, fitting)
-                own = tuple(keys[begin:end])
-                chunk = Chunk(own, sizes[begin:end], content[ends[begin] : ends[end]])
-                batch.put(rocks.JOURNAL + rocks.position(version, self._chunks), _encoded(chunk))
-                listed.append(own)
+                at = rocks.position(version, self._chunks)
+                batch.put(*_row(at, sizes[begin:end], content[ends[begin] : ends[end]]))
+                spots.append((at, tuple(keys[begin:end])))
                 self._chunks += 1
                 begin = end
             size = ends[begin] - ends[first]
-            batch.put(rocks.INDEX + at, _encoded((size, listed)))
-            self._note(at, size, listed)
+            batch.put(*_index_row(size, spots))
+            self._note(spots[0][0], size, spots)
 
     def close(self) -> None:
         """End the version at hand: what is put from now on is of the next one."""
         self._chunks = 0
 
-    def is_due(self, floor: int, records_max: int, patience: float) -> bool:
-        """Whether versions up to one should be taken into the table.
+    def overdue(self, floor: int, records_max: int, patience: float) -> int | None:
+        """Up to which version the table should have them, of those that nobody can go back behind.
 
-        More patience lets more of everything wait.
+        None if not too many wait there; else half of what may is left. More patience lets more
+        of everything wait.
         """
-        ripe = [held for version, held in self._held.items() if version <= floor]
-        records = sum(count for count, _ in ripe)
-        size = sum(size for _, size in ripe)
-        return (
-            records > patience * records_max
-            or size > patience * _BYTES_MAX
-            or len(ripe) > patience * _VERSIONS_MAX
-        )
-
-    def merge(self, floor: int) -> None:
-        """Take the versions up to one, behind which nobody can go back, into the table.
-
-        It is done in pieces. Each is one write: what a crash leaves undone is here still.
-        """
-        end = rocks.position(floor + 1, 0)
-        piece: list[_Part] = []
-        size = 0
-        for part in _parts(self._database):
-            if part.at >= end:
+        most = [patience * limit for limit in (records_max, _BYTES_MAX, _VERSIONS_MAX)]
+        waiting = [(version, held) for version, held in self._held.items() if version <= floor]
+        left = [sum(each) for each in zip(*(held for _, held in waiting), strict=True)]
+        if all(map(le, left, most)):
+            return None
+        last = floor
+        for version, held in waiting:
+            last, left = version, [*map(sub, left, held)]
+            if all(2 * count <= limit for count, limit in zip(left, most, strict=True)):
                 break
-            piece.append(part)
-            size += part.size
+        return last
+
+    def merge(self, last: int, floor: int) -> None:
+        """Take the versions up to the last given into the table, which is at most the floor.
+
+        Nobody can go back behind the floor. It is done in pieces. Each is one write: what a crash
+        leaves undone is here still.
+        """
+        end = rocks.position(last + 1, 0)
+        going = {at: spots for at, spots in self._index.items() if at < end}
+        newest = self._newest_of(going, floor)
+        # Not from the very beginning: there are the rows that were deleted last.
+        begin = rocks.JOURNAL + next(iter(going))
+        rows = rocks.rows_from(self._database, rocks.JOURNAL, begin)
+        batch, size = WriteBatch(raw_mode=True), 0
+        for first, spots in going.items():
+            batch.delete(rocks.INDEX + first)
+            for spot in spots:
+                batch.delete(rocks.JOURNAL + spot[0])
+                encoded = _next(rows, spot)
+                if newest[spot[0]]:
+                    size += _take_in(batch, spot, encoded, newest[spot[0]])
             if size > _MERGED_BYTES:
-                self._take_in(piece)
-                piece, size = [], 0
-        self._take_in(piece)
-        self._newest = {key: at for key, at in self._newest.items() if at >= end}
-        self._fresh = [(at, keys) for at, keys in self._fresh if at >= end]
-        self._held = {version: held for version, held in self._held.items() if version > floor}
+                self._database.write(batch)
+                batch, size = WriteBatch(raw_mode=True), 0
+        self._database.write(batch)
+        for first in going:
+            del self._index[first]
+        self._newest = {key: spot for key, spot in self._newest.items() if spot[0] >= end}
+        self._fresh = [spot for spot in self._fresh if spot[0] >= end]
+        self._held = {version: held for version, held in self._held.items() if version > last}
 
     def erase(self, keys: Collection[str], batch: WriteBatch, keep: int | None = None) -> None:
         """Take keys out of all versions; what was last written in the version to keep stays."""
-        positions = self._positions()
-        newest = {key: positions.pop(key, None) for key in keys}
+        newest = {key: self.position_of(key) for key in keys}
         for key in keys:
             batch.delete(rocks.record_key(key))
         for part in _parts(self._database):
@@ -176,54 +188,65 @@ class Journal:
             for at, chunk in part.chunks:
                 gone = set(keys).intersection(chunk.keys)
                 if rocks.version_of(at) == keep:
-                    sizes = dict(zip(chunk.keys, chunk.sizes, strict=True))
-                    kept = {key for key in gone if newest[key] == at and sizes[key]}
-                    positions.update(dict.fromkeys(kept, at))
-                    gone -= kept
+                    written = {key for key, packed in chunk.records() if packed}
+                    gone = {key for key in gone if newest[key] != at or key not in written}
                 left.append(chunk.without(gone) if gone else chunk)
                 if gone:
-                    batch.put(rocks.JOURNAL + at, _encoded(left[-1]))
+                    batch.put(*_row(at, left[-1].sizes, left[-1].content))
+            spots = [(at, one.keys) for (at, _), one in zip(part.chunks, left, strict=True)]
             if any(one is not chunk for one, (_, chunk) in zip(left, part.chunks, strict=True)):
-                listed = sum(len(one.content) for one in left), [one.keys for one in left]
-                batch.put(rocks.INDEX + part.at, _encoded(listed))
+                batch.put(*_index_row(sum(len(one.content) for one in left), spots))
+            if part.at in self._index:
+                self._index[part.at] = spots
+        self._newest, self._fresh = {}, list(chain.from_iterable(self._index.values()))
 
-    def _positions(self) -> dict[str, bytes]:
-        """Of each key where its newest record lies.
+    def _positions(self) -> dict[str, Spot]:
+        """Of each key the chunk with its newest record.
 
         They are put together when somebody asks: nobody does for keys that are all in memory.
         """
-        for at, keys in self._fresh:
-            self._newest.update(dict.fromkeys(keys, at))
+        for spot in self._fresh:
+            self._newest.update(dict.fromkeys(spot[1], spot))
         self._fresh.clear()
         return self._newest
 
-    def _note(self, at: bytes, size: int, listed: list[tuple[str, ...]]) -> None:
-        """Take note of what was written from a position on."""
-        version, first = rocks.version_of(at), rocks.chunk_of(at)
-        for chunk, keys in enumerate(listed, first):
-            self._fresh.append((rocks.position(version, chunk), keys))
-        count, before = self._held.get(version, (0, 0))
-        self._held[version] = count + sum(map(len, listed)), before + size
+    def _note(self, at: bytes, size: int, spots: list[Spot]) -> None:
+        """Take note of a row of the index, and of the bytes of its records."""
+        self._index[at] = spots
+        self._fresh += spots
+        held = self._held.setdefault(rocks.version_of(at), [0, 0, 1])
+        held[0] += sum(len(keys) for _, keys in spots)
+        held[1] += size
 
-    def _take_in(self, piece: Sequence["_Part"]) -> None:
-        """Put the newest record of each key in some parts into the table, in their place."""
-        batch, seen = WriteBatch(raw_mode=True), set[str]()
-        for part in reversed(piece):
-            batch.delete(rocks.INDEX + part.at)
-            for at, chunk in reversed(part.chunks):
-                batch.delete(rocks.JOURNAL + at)
-                stamp, begin = rocks.stamp(rocks.version_of(at)), 0
-                for key, size in zip(chunk.keys, chunk.sizes, strict=True):
-                    begin += size
-                    if key in seen:
-                        continue
-                    seen.add(key)
-                    if size:
-                        packed = chunk.content[begin - size : begin]
-                        batch.put(rocks.record_key(key), stamp + packed)
-                    else:
-                        batch.delete(rocks.record_key(key))
-        self._database.write(batch)
+    def _newest_of(self, lists: Collection[bytes], floor: int) -> dict[bytes, list[int]]:
+        """Of each chunk in some rows of the index the places of keys that no later chunk has.
+
+        What is above the floor may be undone, and does not count.
+        """
+        end = rocks.position(floor + 1, 0)
+        seen, newest = set[str](), {}
+        for first in reversed(self._index):
+            if first >= end:
+                continue
+            for at, keys in reversed(self._index[first]):
+                if first in lists:
+                    newest[at] = [place for place, key in enumerate(keys) if key not in seen]
+                seen.update(keys)
+        return newest
+
+
+def _take_in(batch: WriteBatch, spot: Spot, encoded: bytes, places: Sequence[int]) -> int:
+    """Put some records of a chunk into the table; how many bytes that is."""
+    keys, sizes, content = _chunk(spot, encoded)
+    stamp, ends, taken = rocks.stamp(rocks.version_of(spot[0])), list(accumulate(sizes)), 0
+    for place in places:
+        row, size = rocks.record_key(keys[place]), sizes[place]
+        if size:
+            batch.put(row, stamp + content[ends[place] - size : ends[place]])
+        else:
+            batch.delete(row)
+        taken += size
+    return taken
 
 
 def chunks(database: Rdict) -> Iterator[tuple[bytes, Chunk]]:
@@ -239,28 +262,62 @@ class _Part(NamedTuple):
     """A row of the index, and what it lists."""
 
     at: bytes  # where the first chunk lies
-    size: int  # bytes of all records
     chunks: Sequence[tuple[bytes, Chunk]]  # with their positions
 
 
 def _parts(database: Rdict) -> Iterator[_Part]:
     """All that lies in a journal, the oldest first."""
     records = rocks.rows_from(database, rocks.JOURNAL)
-    for first, (size, listed) in _lists(database):
-        version, found = rocks.version_of(first), []
-        for number, keys in enumerate(listed, rocks.chunk_of(first)):
-            at = rocks.position(version, number)
-            row, encoded = next(records, (b"", b""))
-            chunk = Chunk(*_chunk_in(encoded)) if row == rocks.JOURNAL + at else None
-            if chunk is None or chunk.keys != keys or sum(chunk.sizes) != len(chunk.content):
-                raise ValueError(f"part {number} of version {version} is missing or damaged")
-            found.append((at, chunk))
-        yield _Part(first, size, found)
+    for first, size, spots in _index_of(database):
+        found = [(spot[0], _chunk(spot, _next(records, spot))) for spot in spots]
+        if size != sum(len(chunk.content) for _, chunk in found):
+            raise ValueError(
+                f"the records of version {rocks.version_of(first)} are longer or shorter than the "
+                "index says"
+            )
+        yield _Part(first, found)
     if next(records, None) is not None:
         raise ValueError("there are records that no index knows")
 
 
-def _lists(database: Rdict) -> Iterator[tuple[bytes, Listed]]:
-    """The index of a journal, the oldest first."""
+def _next(rows: Iterator[tuple[bytes, bytes]], spot: Spot) -> bytes:
+    """The next row of the journal, which has to be that of a chunk."""
+    row, encoded = next(rows, (b"", b""))
+    if row != rocks.JOURNAL + spot[0]:
+        raise _damage(spot)
+    return encoded
+
+
+def _chunk(spot: Spot, encoded: bytes | None) -> Chunk:
+    """A chunk, of what its row holds."""
+    if encoded is None:
+        raise _damage(spot)
+    chunk = Chunk(spot[1], *_records_in(encoded))
+    if len(chunk.keys) != len(chunk.sizes) or sum(chunk.sizes) != len(chunk.content):
+        raise _damage(spot)
+    return chunk
+
+
+def _damage(spot: Spot) -> ValueError:
+    version, number = rocks.version_of(spot[0]), rocks.chunk_of(spot[0])
+    return ValueError(f"part {number} of version {version} is missing or damaged")
+
+
+def _row(at: bytes, sizes: Sequence[int], content: memoryview) -> tuple[bytes, bytes]:
+    """A row of the journal."""
+    return rocks.JOURNAL + at, _encoded((sizes, content))
+
+
+def _index_row(size: int, spots: Sequence[Spot]) -> tuple[bytes, bytes]:
+    """A row of the index: the bytes of its records, and the keys, chunk by chunk."""
+    return rocks.INDEX + spots[0][0], _encoded((size, [keys for _, keys in spots]))
+
+
+def _index_of(database: Rdict) -> Iterator[tuple[bytes, int, list[Spot]]]:
+    """The rows of the index, the oldest first: where each begins, its bytes and its chunks."""
     for row, encoded in rocks.rows_from(database, rocks.INDEX):
-        yield row[len(rocks.INDEX) :], _listed_in(encoded)
+        first = row[len(rocks.INDEX) :]
+        version, number = rocks.version_of(first), rocks.chunk_of(first)
+        size, listed = _listed_in(encoded)
+        places = (rocks.position(version, at) for at in range(number, number + len(listed)))
+        yield first, size, list(zip(places, listed, strict=True))

@@ -2,7 +2,7 @@
 
     "m" | key                the table: the version that a packed record is of, and the record
     "j" | version | chunk    the journal: some of the records that a version has changed
-    "i" | version | chunk    which keys these are, and those of the next ones
+    "i" | version | chunk    whose they are, and those of the next chunks
     "r" | id                 in which version a request was answered
     "h"                      which versions there are
 

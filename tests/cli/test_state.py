@@ -15,6 +15,7 @@ from okl_flow.cli import app
 from okl_flow.murmur import partition_of
 from okl_flow.operators import rocks
 from okl_flow.operators.inspection import record_of, records
+from okl_flow.operators.journal import chunks
 from okl_flow.operators.record import Record, RecordCodec
 from okl_flow.operators.requests import left
 from okl_flow.operators.store import StateDirectory
@@ -170,6 +171,19 @@ def test_forgotten_at_once_in_all_versions(tmp_path):
     assert list(every_version(tmp_path, pointers, "user-1")) == [None] * 4
 
 
+def test_forgotten_from_what_a_crashed_job_wrote_ahead_too(tmp_path):
+    pointers = resumable(tmp_path, "user-1")
+    place = StateDirectory.find(tmp_path).place(partition_of("user-1", 4))
+    store = StateDirectory.find(tmp_path).store(place.partition, pointers[-1])
+    store.spill(*changes({"user-1": b"ahead", "user-2": b"ahead"}))
+    store.close()
+    assert run("forget", tmp_path, "user-1").stdout == "user-1: forgotten\n"
+    database = rocks.open_database(place.path, "")
+    held = {key for _, chunk in chunks(database) for key in chunk.keys}
+    database.close()
+    assert (held & {"user-1", "user-2"}) == {"user-2"}
+
+
 def test_imported_at_once_in_all_versions(tmp_path):
     pointers = resumable(tmp_path / "state", "user-1")
     file = tmp_path / "trained.oklf"
@@ -293,6 +307,14 @@ def test_everything_that_may_be_wrong_is_found(state):
         for prefix in (rocks.INDEX, rocks.JOURNAL):
             database[prefix + rocks.position(4, 2)] = database[prefix + at]
 
+    def recounted(database):
+        size, listed = msgspec.msgpack.decode(database[rocks.INDEX + at])
+        database[rocks.INDEX + at] = msgspec.msgpack.encode((size + 1, listed))
+
+    def shortened(database):
+        sizes, content = msgspec.msgpack.decode(database[rocks.JOURNAL + at])
+        database[rocks.JOURNAL + at] = msgspec.msgpack.encode((sizes, content[:-1]))
+
     def put(row, value):
         return lambda database: database.put(row, value)
 
@@ -312,6 +334,10 @@ def test_everything_that_may_be_wrong_is_found(state):
     assert "there are records that no index knows" in broken(
         state, "user-1", put(rocks.JOURNAL + rocks.position(9, 0), b"")
     )
+    assert "the records of version 4 are longer or shorter than the index says" in broken(
+        state, "user-1", recounted
+    )
+    assert "part 0 of version 4 is missing or damaged" in broken(state, "user-1", shortened)
     assert "part 0 of version 4 is missing or damaged" in broken(
         state, "user-1", lambda database: database.delete(rocks.JOURNAL + at)
     )

@@ -41,17 +41,28 @@ def test_versions_that_nobody_can_go_back_behind_are_taken_into_the_table(folder
 
 @pytest.mark.parametrize("why", ["records", "bytes", "versions"])
 def test_the_journal_has_an_end(folder, monkeypatch, why):
-    """It waits for many records, bytes or versions that are too old to go back to."""
+    """Half is left of the records, bytes or versions that wait and are too old to go back to."""
     monkeypatch.setattr(journal, "_BYTES_MAX", 60 if why == "bytes" else 10**9)
     monkeypatch.setattr(journal, "_VERSIONS_MAX", 6 if why == "versions" else 10**9)
     store = folder.store(journal_max=6 if why == "records" else 10**9)
     for version in range(8):
-        store.commit(*changes({"a": b"0123456789"}))
+        store.commit(*changes({f"k{version}": b"0123456789"}))
         assert list(rocks.table(store._database)) == [], version
-    store.commit(*changes({"b": b"0123456789"}))  # the seventh before those that are kept
-    assert [one[0] for one in rocks.table(store._database)] == ["a"]
-    assert {version for _, version in rows(store)} == {8, 9, 10}
-    assert store.read(["a", "b"]) == [(9, b"0123456789"), (10, b"0123456789")]
+    store.commit(*changes({"k8": b"0123456789"}))  # k6, the seventh, is now among them
+    assert [one[0] for one in rocks.table(store._database)] == ["k0", "k1", "k2", "k3"]
+    assert [version for key, version in rows(store) if key > "k3"] == [6, 7, 8, 9, 10]
+    assert store.read(["k3", "k4"]) == [(5, b"0123456789"), (6, b"0123456789")]
+
+
+def test_what_the_journal_has_a_newer_record_of_is_not_taken_into_the_table(folder):
+    store = folder.store(journal_max=6)
+    for at in range(3):
+        store.commit(*changes({"a": b"%d" % at, "b": None, f"c{at}": b"one"}))
+    pointer = idle(store, 2)
+    assert list(rocks.table(store._database)) == [("c0", 2, b"one"), ("c1", 3, b"one")]
+    expected = [(4, b"2"), None, (2, b"one"), (4, b"one")]
+    assert store.read(["a", "b", "c0", "c2"]) == expected
+    assert folder.store(pointer).read(["a", "b", "c0", "c2"]) == expected
 
 
 def test_partitions_do_not_merge_at_one_moment(folder):
@@ -60,19 +71,19 @@ def test_partitions_do_not_merge_at_one_moment(folder):
         store = folder.store(partition=partition, journal_max=8)
         first.append(0)
         while not list(rocks.table(store._database)):
-            store.commit(*changes({"a": b"one"}))
+            store.commit(*changes({f"k{first[-1]}": b"one"}))
             first[-1] += 1
     assert first == [11, 11, 12, 12]
 
 
 def test_the_journal_is_merged_in_pieces(folder, monkeypatch):
     """Each piece leaves nothing behind that the next start would take for newer."""
-    monkeypatch.setattr(journal, "_MERGED_BYTES", 40)
-    store = folder.store(journal_max=1)
+    monkeypatch.setattr(journal, "_MERGED_BYTES", 20)
+    store = folder.store(journal_max=2)
     kept = []
     for version in range(6):
         kept.append(store.commit(*changes({f"k{version % 3}": b"%d" % version * 30})))
-    assert [one[0] for one in rocks.table(store._database)] == ["k0", "k1", "k2"]
+    assert [one[0] for one in rocks.table(store._database)] == ["k0", "k1"]
     assert store.read(["k0", "k1", "k2"]) == [(5, b"3" * 30), (6, b"4" * 30), (7, b"5" * 30)]
     assert folder.store(kept[-3]).read(["k0"]) == [(5, b"3" * 30)]
 
@@ -120,7 +131,7 @@ def test_many_spills_are_undone(folder):
 
 def test_records_lie_together_up_to_a_length(folder):
     store = folder.store()
-    given = {f"key {at}": os.urandom(size) for at, size in enumerate([9] * 70 + [9_000] * 3 + [1])}
+    given = {f"key {at}": os.urandom(size) for at, size in enumerate([9] * 70 + [18_000] * 3 + [1])}
     store.commit(*changes(given))
     store.commit(*changes({"key 7": b"later"}))
     found = list(chunks(store._database))
@@ -202,6 +213,7 @@ def test_a_forgotten_record_is_on_no_disk(folder, journal_max):
     store.commit(*changes({"a": None}))
     assert secret not in bytes_of(folder.path)
     assert other in bytes_of(folder.path)
+    assert "a" not in dict(rows(store))
     assert folder.store(pointer).read(["a", "b3"]) == [None, (5, other)]
 
 
