@@ -22,7 +22,7 @@ from okl_flow.operators.record import Record, RecordCodec
 __all__ = ["microseconds"]
 
 PARTITIONS = 64
-TOGETHER = 256  # records of a partition in one write, as a partition writes ahead of a commit
+TOGETHER = 768  # records of a partition in one write, as a partition writes ahead of a commit
 VARIANTS = 500
 LEARNED = 2  # events of a key: one to begin with, and one of those that are measured
 EPOCH = 1.0  # seconds

@@ -28,7 +28,7 @@ from okl_flow.waiting import WaitingRoom
 
 __all__ = ["Entry", "Models"]
 
-_AHEAD = 256  # changed keys that are written ahead of a commit
+_AHEAD = 768  # changed keys that are written ahead of a commit
 _OFTEN = 1.25  # changes of a key between two commits, on average, above which they are not
 _SPARE = 16  # part of the keys that goes beyond what has to, so that not each batch lets some go
 

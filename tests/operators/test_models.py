@@ -72,11 +72,11 @@ def test_many_keys_are_written_ahead_and_few_are_not(directory):
     assert store.ahead >= 1500
     partition.snapshot()
     before = store.ahead
-    run(partition, [number % 600 for number in range(3000)], 4000)
+    run(partition, [number % 900 for number in range(4500)], 4000)
     partition.snapshot()  # which finds that each was changed five times
     after = store.ahead
     assert after > before
-    run(partition, [number % 600 for number in range(3000)], 8000)
+    run(partition, [number % 900 for number in range(4500)], 9000)
     assert store.ahead == after
 
 
