@@ -132,9 +132,7 @@ class DiskStore:
             if forgotten:
                 self._compact(forgotten)
             self._drop_requests()
-            due = self._journal.overdue(floor, self._journal_max, self._patience)
-            if due is not None:
-                self._journal.merge(due, floor)
+            self._journal.shorten(floor, self._journal_max, self._patience)
         return msgspec.msgpack.encode((_FORMAT, *head[:1], self._place.partition, version))
 
     def sweep(self, count: int) -> list[tuple[str, bytes]]:

@@ -8,7 +8,7 @@ only if the other half has none of it.
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from operator import le, sub
 from typing import NamedTuple
@@ -38,12 +38,12 @@ class Chunk(NamedTuple):
     sizes: Sequence[int]  # of the record of each; 0 for a key that is deleted
     content: memoryview  # the records
 
-    def records(self) -> Iterator[tuple[str, bytes]]:
-        """The keys with their records."""
-        begin = 0
-        for key, size in zip(self.keys, self.sizes, strict=True):
-            yield key, bytes(self.content[begin : begin + size])
-            begin += size
+    def records(self, places: Iterable[int] | None = None) -> Iterator[tuple[str, bytes]]:
+        """The keys with their records: all, or those at some places."""
+        keys, sizes, content = self
+        ends = list(accumulate(sizes))
+        for place in range(len(keys)) if places is None else places:
+            yield keys[place], bytes(content[ends[place] - sizes[place] : ends[place]])
 
     def without(self, gone: Collection[str]) -> "Chunk":
         """The same without some of its keys."""
@@ -53,8 +53,12 @@ class Chunk(NamedTuple):
         return Chunk(tuple(key for key, _ in left), list(map(len, packed)), content)
 
 
-Spot = tuple[bytes, tuple[str, ...]]
-"""Where a chunk lies, and its keys."""
+class Spot(NamedTuple):
+    """What the index knows of a chunk."""
+
+    at: bytes  # where it lies
+    keys: tuple[str, ...]
+
 
 _encoded = msgspec.msgpack.Encoder().encode
 _records_in = msgspec.msgpack.Decoder(tuple[list[int], memoryview]).decode
@@ -76,10 +80,10 @@ class Journal:
         self._fresh: list[Spot] = []  # chunks whose keys are not yet in it
         self._held: dict[int, list[int]] = {}  # of each version records, bytes, and 1 for itself
         self._chunks = 0  # of the version at hand
-        for at, size, spots in _index_of(database):
-            if rocks.version_of(at) > last:
+        for size, spots in _index_of(database):
+            if rocks.version_of(spots[0].at) > last:
                 break
-            self._note(at, size, spots)
+            self._note(size, spots)
 
     def __contains__(self, key: str) -> bool:
         """Whether the newest record of a key is here."""
@@ -88,7 +92,7 @@ class Journal:
     def position_of(self, key: str) -> bytes | None:
         """Where a key's newest record lies; None if that is elsewhere."""
         spot = self._positions().get(key)
-        return spot and spot[0]
+        return spot and spot.at
 
     def read(self, keys: Sequence[str]) -> list[tuple[int, bytes] | None]:
         """Of each key its newest record, here or in the table, and the version that it is of."""
@@ -101,11 +105,9 @@ class Journal:
 
     def _find(self, key: str, spot: Spot) -> tuple[int, bytes] | None:
         """The record of a key in a chunk, and its version; None if the key was deleted."""
-        chunk = _chunk(spot, self._database.get(rocks.JOURNAL + spot[0]))
-        place = chunk.keys.index(key)
-        begin = sum(chunk.sizes[:place])
-        packed = bytes(chunk.content[begin : begin + chunk.sizes[place]])
-        return (rocks.version_of(spot[0]), packed) if packed else None
+        chunk = _chunk(spot, self._database.get(rocks.JOURNAL + spot.at))
+        [(_, packed)] = chunk.records([spot.keys.index(key)])
+        return (rocks.version_of(spot.at), packed) if packed else None
 
     def put(self, batch: WriteBatch, version: int, keys: Sequence[str], records: Pieces) -> None:
         """Put records of keys, each of which is given once, behind those that are here."""
@@ -119,40 +121,38 @@ class Journal:
                 end = max(begin + 1, fitting)
                 at = rocks.position(version, self._chunks)
                 batch.put(*_row(at, sizes[begin:end], content[ends[begin] : ends[end]]))
-                spots.append((at, tuple(keys[begin:end])))
+                spots.append(Spot(at, tuple(keys[begin:end])))
                 self._chunks += 1
                 begin = end
             size = ends[begin] - ends[first]
             batch.put(*_index_row(size, spots))
-            self._note(spots[0][0], size, spots)
+            self._note(size, spots)
 
     def close(self) -> None:
         """End the version at hand: what is put from now on is of the next one."""
         self._chunks = 0
 
-    def overdue(self, floor: int, records_max: int, patience: float) -> int | None:
-        """Up to which version the table should have them, of those that nobody can go back behind.
+    def shorten(self, floor: int, records_max: int, patience: float) -> None:
+        """Take versions into the table if too many wait behind which nobody can go back.
 
-        None if not too many wait there; else half of what may is left. More patience lets more
-        of everything wait.
+        Half of what may is left. The floor is the oldest version that one can go back to. More
+        patience lets more of everything wait.
         """
         most = [patience * limit for limit in (records_max, _BYTES_MAX, _VERSIONS_MAX)]
         waiting = [(version, held) for version, held in self._held.items() if version <= floor]
         left = [sum(each) for each in zip(*(held for _, held in waiting), strict=True)]
         if all(map(le, left, most)):
-            return None
-        last = floor
+            return
         for version, held in waiting:
-            last, left = version, [*map(sub, left, held)]
+            left = [*map(sub, left, held)]
             if all(2 * count <= limit for count, limit in zip(left, most, strict=True)):
-                break
-        return last
+                self._merge(version, floor)
+                return
 
-    def merge(self, last: int, floor: int) -> None:
+    def _merge(self, last: int, floor: int) -> None:
         """Take the versions up to the last given into the table, which is at most the floor.
 
-        Nobody can go back behind the floor. It is done in pieces. Each is one write: what a crash
-        leaves undone is here still.
+        It is done in pieces. Each is one write: what a crash leaves undone is here still.
         """
         end = rocks.position(last + 1, 0)
         going = {at: spots for at, spots in self._index.items() if at < end}
@@ -164,18 +164,18 @@ class Journal:
         for first, spots in going.items():
             batch.delete(rocks.INDEX + first)
             for spot in spots:
-                batch.delete(rocks.JOURNAL + spot[0])
+                batch.delete(rocks.JOURNAL + spot.at)
                 encoded = _next(rows, spot)
-                if newest[spot[0]]:
-                    size += _take_in(batch, spot, encoded, newest[spot[0]])
+                if newest[spot.at]:
+                    size += _take_in(batch, spot, encoded, newest[spot.at])
             if size > _MERGED_BYTES:
                 self._database.write(batch)
                 batch, size = WriteBatch(raw_mode=True), 0
         self._database.write(batch)
         for first in going:
             del self._index[first]
-        self._newest = {key: spot for key, spot in self._newest.items() if spot[0] >= end}
-        self._fresh = [spot for spot in self._fresh if spot[0] >= end]
+        self._newest = {key: spot for key, spot in self._newest.items() if spot.at >= end}
+        self._fresh = [spot for spot in self._fresh if spot.at >= end]
         self._held = {version: held for version, held in self._held.items() if version > last}
 
     def erase(self, keys: Collection[str], batch: WriteBatch, keep: int | None = None) -> None:
@@ -185,19 +185,19 @@ class Journal:
             batch.delete(rocks.record_key(key))
         for part in _parts(self._database):
             left = []
-            for at, chunk in part.chunks:
+            for at, chunk in part:
                 gone = set(keys).intersection(chunk.keys)
-                if rocks.version_of(at) == keep:
-                    written = {key for key, packed in chunk.records() if packed}
-                    gone = {key for key in gone if newest[key] != at or key not in written}
+                if gone and rocks.version_of(at) == keep:
+                    sizes = dict(zip(chunk.keys, chunk.sizes, strict=True))
+                    gone = {key for key in gone if newest[key] != at or not sizes[key]}
                 left.append(chunk.without(gone) if gone else chunk)
                 if gone:
                     batch.put(*_row(at, left[-1].sizes, left[-1].content))
-            spots = [(at, one.keys) for (at, _), one in zip(part.chunks, left, strict=True)]
-            if any(one is not chunk for one, (_, chunk) in zip(left, part.chunks, strict=True)):
+            spots = [Spot(at, one.keys) for (at, _), one in zip(part, left, strict=True)]
+            if spots != [Spot(at, chunk.keys) for at, chunk in part]:
                 batch.put(*_index_row(sum(len(one.content) for one in left), spots))
-            if part.at in self._index:
-                self._index[part.at] = spots
+            if spots[0].at in self._index:
+                self._index[spots[0].at] = spots
         self._newest, self._fresh = {}, list(chain.from_iterable(self._index.values()))
 
     def _positions(self) -> dict[str, Spot]:
@@ -206,15 +206,15 @@ class Journal:
         They are put together when somebody asks: nobody does for keys that are all in memory.
         """
         for spot in self._fresh:
-            self._newest.update(dict.fromkeys(spot[1], spot))
+            self._newest.update(dict.fromkeys(spot.keys, spot))
         self._fresh.clear()
         return self._newest
 
-    def _note(self, at: bytes, size: int, spots: list[Spot]) -> None:
+    def _note(self, size: int, spots: list[Spot]) -> None:
         """Take note of a row of the index, and of the bytes of its records."""
-        self._index[at] = spots
+        self._index[spots[0].at] = spots
         self._fresh += spots
-        held = self._held.setdefault(rocks.version_of(at), [0, 0, 1])
+        held = self._held.setdefault(rocks.version_of(spots[0].at), [0, 0, 1])
         held[0] += sum(len(keys) for _, keys in spots)
         held[1] += size
 
@@ -237,15 +237,13 @@ class Journal:
 
 def _take_in(batch: WriteBatch, spot: Spot, encoded: bytes, places: Sequence[int]) -> int:
     """Put some records of a chunk into the table; how many bytes that is."""
-    keys, sizes, content = _chunk(spot, encoded)
-    stamp, ends, taken = rocks.stamp(rocks.version_of(spot[0])), list(accumulate(sizes)), 0
-    for place in places:
-        row, size = rocks.record_key(keys[place]), sizes[place]
-        if size:
-            batch.put(row, stamp + content[ends[place] - size : ends[place]])
+    stamp, taken = rocks.stamp(rocks.version_of(spot.at)), 0
+    for key, packed in _chunk(spot, encoded).records(places):
+        if packed:
+            batch.put(rocks.record_key(key), stamp + packed)
         else:
-            batch.delete(row)
-        taken += size
+            batch.delete(rocks.record_key(key))
+        taken += len(packed)
     return taken
 
 
@@ -255,27 +253,20 @@ def chunks(database: Rdict) -> Iterator[tuple[bytes, Chunk]]:
     What the journal and its index do not both have is a ValueError.
     """
     for part in _parts(database):
-        yield from part.chunks
+        yield from part
 
 
-class _Part(NamedTuple):
-    """A row of the index, and what it lists."""
-
-    at: bytes  # where the first chunk lies
-    chunks: Sequence[tuple[bytes, Chunk]]  # with their positions
-
-
-def _parts(database: Rdict) -> Iterator[_Part]:
-    """All that lies in a journal, the oldest first."""
+def _parts(database: Rdict) -> Iterator[list[tuple[bytes, Chunk]]]:
+    """All that lies in a journal, the oldest first: what a row of the index lists, together."""
     records = rocks.rows_from(database, rocks.JOURNAL)
-    for first, size, spots in _index_of(database):
-        found = [(spot[0], _chunk(spot, _next(records, spot))) for spot in spots]
+    for size, spots in _index_of(database):
+        found = [(spot.at, _chunk(spot, _next(records, spot))) for spot in spots]
         if size != sum(len(chunk.content) for _, chunk in found):
+            version = rocks.version_of(spots[0].at)
             raise ValueError(
-                f"the records of version {rocks.version_of(first)} are longer or shorter than the "
-                "index says"
+                f"the records of version {version} are longer or shorter than the index says"
             )
-        yield _Part(first, found)
+        yield found
     if next(records, None) is not None:
         raise ValueError("there are records that no index knows")
 
@@ -283,7 +274,7 @@ def _parts(database: Rdict) -> Iterator[_Part]:
 def _next(rows: Iterator[tuple[bytes, bytes]], spot: Spot) -> bytes:
     """The next row of the journal, which has to be that of a chunk."""
     row, encoded = next(rows, (b"", b""))
-    if row != rocks.JOURNAL + spot[0]:
+    if row != rocks.JOURNAL + spot.at:
         raise _damage(spot)
     return encoded
 
@@ -292,14 +283,14 @@ def _chunk(spot: Spot, encoded: bytes | None) -> Chunk:
     """A chunk, of what its row holds."""
     if encoded is None:
         raise _damage(spot)
-    chunk = Chunk(spot[1], *_records_in(encoded))
+    chunk = Chunk(spot.keys, *_records_in(encoded))
     if len(chunk.keys) != len(chunk.sizes) or sum(chunk.sizes) != len(chunk.content):
         raise _damage(spot)
     return chunk
 
 
 def _damage(spot: Spot) -> ValueError:
-    version, number = rocks.version_of(spot[0]), rocks.chunk_of(spot[0])
+    version, number = rocks.version_of(spot.at), rocks.chunk_of(spot.at)
     return ValueError(f"part {number} of version {version} is missing or damaged")
 
 
@@ -310,14 +301,16 @@ def _row(at: bytes, sizes: Sequence[int], content: memoryview) -> tuple[bytes, b
 
 def _index_row(size: int, spots: Sequence[Spot]) -> tuple[bytes, bytes]:
     """A row of the index: the bytes of its records, and the keys, chunk by chunk."""
-    return rocks.INDEX + spots[0][0], _encoded((size, [keys for _, keys in spots]))
+    return rocks.INDEX + spots[0].at, _encoded((size, [keys for _, keys in spots]))
 
 
-def _index_of(database: Rdict) -> Iterator[tuple[bytes, int, list[Spot]]]:
-    """The rows of the index, the oldest first: where each begins, its bytes and its chunks."""
+def _index_of(database: Rdict) -> Iterator[tuple[int, list[Spot]]]:
+    """The rows of the index, the oldest first: the bytes of the records, and the chunks."""
     for row, encoded in rocks.rows_from(database, rocks.INDEX):
         first = row[len(rocks.INDEX) :]
         version, number = rocks.version_of(first), rocks.chunk_of(first)
         size, listed = _listed_in(encoded)
-        places = (rocks.position(version, at) for at in range(number, number + len(listed)))
-        yield first, size, list(zip(places, listed, strict=True))
+        yield (
+            size,
+            [Spot(rocks.position(version, at), keys) for at, keys in enumerate(listed, number)],
+        )
