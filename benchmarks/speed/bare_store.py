@@ -17,12 +17,12 @@ from okl_flow import make_learner, streams
 from okl_flow.murmur import partitions_of
 from okl_flow.operators import rocks
 from okl_flow.operators.disk import synced
+from okl_flow.operators.models import AHEAD
 from okl_flow.operators.record import Record, RecordCodec
 
 __all__ = ["microseconds"]
 
 PARTITIONS = 64
-TOGETHER = 768  # records of a partition in one write, as a partition writes ahead of a commit
 VARIANTS = 500
 LEARNED = 2  # events of a key: one to begin with, and one of those that are measured
 EPOCH = 1.0  # seconds
@@ -70,7 +70,7 @@ def write(databases: list[Rdict], records: list[bytes], numbers: np.ndarray) -> 
             if batch is None:
                 batch = batches[partition] = WriteBatch(raw_mode=True)
             batch.put(row, records[count % VARIANTS])
-            if len(batch) >= TOGETHER:
+            if len(batch) >= AHEAD:
                 databases[partition].write(batch)
                 del batches[partition]
             if took + time.perf_counter() - begin > commit_at:

@@ -17,6 +17,7 @@ from benchmarks.speed.jobs import folder, said_by
 from benchmarks.speed.keyed_job import BATCH, Settings, events_from
 from benchmarks.speed.report import Report
 from okl_flow import make_learner
+from okl_flow.operators.models import AHEAD
 
 __all__ = [
     "ADDED",
@@ -187,7 +188,7 @@ def text(figures: Figures) -> str:
         "these, so that what is put off is done in it as often as later on. "
         f"With one key, engine and operator add {figures.text(ONE_KEY, ADDED)} µs.\n\n"
         "*A bare write*: records of the same bytes under the same keys into the same 64 databases, "
-        f"of {MILLION:,} keys drawn at random, written {bare_store.TOGETHER} at a time and synced "
+        f"of {MILLION:,} keys drawn at random, written {AHEAD} at a time and synced "
         "once a second; no learning, no engine, no way back, nothing read. *An engine key for "
         "each*: a `stateful_batch` per key, as the engine's own documentation would have it."
     )

@@ -26,9 +26,11 @@ from okl_flow.operators.store import Request, Store
 from okl_flow.packing import Pieces
 from okl_flow.waiting import WaitingRoom
 
-__all__ = ["Entry", "Models"]
+__all__ = ["AHEAD", "Entry", "Models"]
 
-_AHEAD = 768  # changed keys that are written ahead of a commit
+AHEAD = 768
+"""Changed keys that are written ahead of a commit."""
+
 _OFTEN = 1.25  # changes of a key between two commits, on average, above which they are not
 _SPARE = 16  # part of the keys that goes beyond what has to, so that not each batch lets some go
 
@@ -230,7 +232,7 @@ class Models:
             names = [(shelf.names[slot], slot) for slot in going.tolist()]
             self._gone += [slot for key, slot in names if self._slots.pop(key, None) is not None]
             self._let_go()
-        if self._is_sparse and self._waiting >= _AHEAD:
+        if self._is_sparse and self._waiting >= AHEAD:
             self._write_ahead(np.flatnonzero(self._shelf.changed))
 
     def commit(self) -> bytes:
@@ -240,7 +242,7 @@ class Models:
         version = self._store.spill([], Pieces.of([]))
         pointer = self._store.commit(*self._changes(slots))
         self._written(slots, version)
-        self._is_sparse = _AHEAD <= self._distinct and self._touched <= _OFTEN * self._distinct
+        self._is_sparse = AHEAD <= self._distinct and self._touched <= _OFTEN * self._distinct
         self._touched = self._distinct = 0
         return pointer
 
