@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from kafka.net.inet import KafkaNetSocket
 
 from tests.dataflows.conftest import Folder
 from tests.kafka.broker import START_SECONDS, Cluster
@@ -17,6 +18,24 @@ from tests.kafka.running import Job
 from tests.kafka.secured import Secured
 
 _LOGS = pytest.StashKey()
+
+
+@pytest.fixture(autouse=True)
+def sockets(monkeypatch):
+    """Those of kafka-python, closed with the test.
+
+    A client of it that is closed leaves a socket open which cannot connect or has still to send.
+    """
+    made, make = [], KafkaNetSocket.socket
+
+    def kept(self, *words):
+        made.append(make(self, *words))
+        return made[-1]
+
+    monkeypatch.setattr(KafkaNetSocket, "socket", kept)
+    yield
+    for one in made:
+        one.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,4 @@
-"""kafka-python as an independent client: it makes topics, writes inputs and judges outputs.
-
-A client of it is made only while all brokers are up: it leaves sockets open that cannot connect.
-"""
+"""kafka-python as an independent client: it makes topics, writes inputs and judges outputs."""
 
 import time
 from contextlib import closing

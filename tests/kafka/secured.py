@@ -1,7 +1,9 @@
 """A broker that lets nobody in without a password or a certificate, and asks what he may do."""
 
 import subprocess
+from contextlib import closing
 
+from kafka import KafkaProducer
 from kafka.admin import (
     ACL,
     ACLOperation,
@@ -62,12 +64,16 @@ class Secured:
                     "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
                 ),
                 "super.users": "User:ANONYMOUS",
+                "transaction.state.log.num.partitions": 1,
                 "connection.failed.authentication.delay.ms": 50,
             },
         )
 
     def start(self):
-        """Start it, with a user for each way."""
+        """Start it, with a user for each way, and with transactions.
+
+        Who asks for the first of a cluster is warned: its coordinator is only just being made.
+        """
         self.cluster.start()
         with admin(self.bootstrap) as client:
             client.alter_user_scram_credentials(
@@ -77,6 +83,9 @@ class Secured:
                     )
                 ]
             )
+        first = KafkaProducer(bootstrap_servers=self.bootstrap, transactional_id="the-first")
+        with closing(first):
+            first.init_transactions()
         return self
 
     @property
