@@ -30,7 +30,7 @@ __all__ = ["Pool"]
 
 _FIRST_WORDS = 1 << 12
 _FIRST_STATES = 1 << 4
-_GROWTH = 2
+_GROWTH = 1.125  # a large array stays where it is and gets more pages: little is copied
 _WORDS = "words"
 
 
@@ -197,7 +197,7 @@ class Pool:
             number = self._count
             self._count += 1
             if self._count > self._places.shape[0]:
-                self._places = _longer(self._places, self._count)
+                self._places.resize(int(_GROWTH * self._count))
         self._reserve(size)
         self._places[number], self._end = allocated(self._memory, self._free, size, self._end)
         return number
@@ -205,15 +205,10 @@ class Pool:
     def _reserve(self, size: int) -> None:
         """Have memory for one more block, of so many words."""
         if self._end + size > self._memory.shape[0]:
-            self._hold(_longer(self._memory, self._end + size))
+            del self._floats, self._words  # an array grows where it is if nobody looks into it
+            self._memory.resize(max(self._end + size, int(_GROWTH * self._memory.shape[0])))
+            self._hold(self._memory)
         if size >= self._free.shape[0]:
             free = np.full(2 * size, -1)
             free[: self._free.shape[0]] = self._free
             self._free = free
-
-
-def _longer(held: Memory, least: int) -> Memory:
-    """The same numbers with room for more."""
-    longer: Memory = np.empty(max(least, int(_GROWTH * held.shape[0])), dtype=np.int64)
-    longer[: held.shape[0]] = held
-    return longer
