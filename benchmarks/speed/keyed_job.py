@@ -190,6 +190,7 @@ def run(settings: Settings, number: int) -> dict[str, Any]:
     out: Stream[Any] = events
     # Snapshots are called by the engine: they can be timed only from outside.
     Partition.snapshot = _timed(measured, Partition.snapshot)  # type: ignore[method-assign]
+    Partition.settle = _timed(measured, Partition.settle)  # type: ignore[method-assign]
     _Naive.snapshot = _timed(measured, _Naive.snapshot)  # type: ignore[method-assign]
     if settings.kind == "naive":
         out = _naive(events, learner, settings.dim)

@@ -33,7 +33,13 @@ class Store(Protocol):
         """
 
     def commit(self, keys: Sequence[str], records: Pieces) -> bytes:
-        """Write the next version, all of it or nothing; returns what the engine has to keep."""
+        """Write the next version, all of it or nothing; returns what the engine has to keep.
+
+        It may do so when that is settled.
+        """
+
+    def settle(self) -> None:
+        """Wait until what was committed is on the disk."""
 
     def sweep(self, count: int) -> list[tuple[str, bytes]]:
         """Of the next so many stored records, going round for ever, those not changed lately."""

@@ -1,16 +1,18 @@
 """The records of a partition on disk, in versions that the engine can go back to.
 
-Every commit is one atomic, synced write: the changed records, behind those of the commits before
-it, and the head, which says what the newest version is. The engine keeps a pointer to it. On
-resume at a version, those above it are taken away. Versions that are too old to go back to are
-taken into the table of all records.
+Every commit is one atomic write: the changed records, behind those of the commits before it, and
+the head, which says what the newest version is. The engine keeps a pointer to it, once it is on the
+disk. On resume at a version, those above it are taken away. Versions that are too old to go back to
+are taken into the table of all records.
 
 A process may die at any moment, while it goes back or fills the table too: each of these writes is
 atomic and may be made again.
 """
 
 import logging
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
 
@@ -30,6 +32,7 @@ JOURNAL_MAX = 1 << 15
 """Changed records that may wait to be taken into the table of a partition."""
 
 _log = logging.getLogger(__name__)
+_waiting_for_disk = ThreadPoolExecutor(1, "okl_flow sync")
 
 _FORMAT = 1
 _BEGINNING = 1  # the version of a partition that has none yet
@@ -75,6 +78,7 @@ class DiskStore:
         self._patience = 1.0 + place.partition % _PATIENT / _PATIENT
         self._swept = rocks.TABLE
         self._handed: list[Request] = []  # to be answered by the next commit
+        self._unsettled: Future[None] | None = None  # the latest commit, on its way to the disk
         wanted = None if pointer is None else _version_of(pointer, place)
         self._database = rocks.open_database(place.path, place.where, create=wanted is None)
         try:
@@ -109,7 +113,11 @@ class DiskStore:
         return version
 
     def commit(self, keys: Sequence[str], records: Pieces) -> bytes:
-        """Write the next version, all of it or nothing; returns what the engine has to keep."""
+        """Write the next version, all of it or nothing; returns what the engine has to keep.
+
+        It may do so when that is settled.
+        """
+        self.settle()
         forgotten = [request.key for request in self._handed if request.kind == FORGET]
         if forgotten:
             self.spill(keys, records)
@@ -126,7 +134,9 @@ class DiskStore:
             floor = max(self._head.floor, version - self._kept + 1)
             head = Head(self._place.store, version, floor, bool(forgotten))
             batch.put(HEAD, msgspec.msgpack.encode(head))
-            self._database.write(batch, synced())
+            self._database.write(batch)
+            self._unsettled = _waiting_for_disk.submit(self._database.flush_wal, True)
+            time.sleep(0)  # the thread has its turn, and needs no other until all is on the disk
             self._head, self._handed = head, []
             self._journal.close()
             if forgotten:
@@ -134,6 +144,13 @@ class DiskStore:
             self._drop_requests()
             self._journal.shorten(floor, self._journal_max, self._patience)
         return msgspec.msgpack.encode((_FORMAT, *head[:1], self._place.partition, version))
+
+    def settle(self) -> None:
+        """Wait until what was committed is on the disk."""
+        if self._unsettled is not None:
+            with explained(self._place.where):
+                self._unsettled.result()
+            self._unsettled = None
 
     def sweep(self, count: int) -> list[tuple[str, bytes]]:
         """Of the next so many stored records, going round for ever, those not changed lately."""
@@ -163,7 +180,10 @@ class DiskStore:
 
     def close(self) -> None:
         """Let go of the database, so that another process may open it."""
-        self._database.close()
+        try:
+            self.settle()
+        finally:
+            self._database.close()
 
     def _resumed(self, wanted: int | None) -> Head:
         """The head, at the version that the engine wants; what is newer has been undone then."""
@@ -205,6 +225,7 @@ class DiskStore:
         """Take away the requests whose answer can no longer be undone, then the note of them."""
         for request, version in list(self._answered.items()):
             if version <= self._head.floor:
+                self.settle()
                 (self._place.requests / request).unlink(missing_ok=True)
                 self._database.delete(rocks.request_key(request))
                 del self._answered[request]

@@ -35,7 +35,7 @@ from okl_flow.packing import packer_of
 from okl_flow.placing import engine_key, partition_name
 from okl_flow.waiting import Limits
 
-__all__ = ["Kept", "Settings", "keyed", "picked"]
+__all__ = ["Kept", "Settings", "Snapshot", "keyed", "picked"]
 
 _WAITING = 4  # changed records that wait for their place on disk, to each key in memory
 
@@ -219,4 +219,25 @@ class _Logic(StatefulBatchLogic[list[Incoming], Output, bytes]):
     def snapshot(self) -> bytes:
         """What to go on from."""
         assert self._partition is not None
-        return msgspec.msgpack.encode((self._number, *self._partition.snapshot()))
+        packed = msgspec.msgpack.encode((self._number, *self._partition.snapshot()))
+        return Snapshot(packed, self._partition.settle)
+
+
+class Snapshot(bytes):
+    """What the engine keeps of a partition; when that is pickled, the store has it on its disk.
+
+    The engine takes the snapshots of all partitions before it pickles the first of them. So the
+    disk is at work on one while the next is packed.
+    """
+
+    def __new__(cls, packed: bytes, settle: Callable[[], None]) -> "Snapshot":
+        """`settle` waits for the disk."""
+        made = super().__new__(cls, packed)
+        made._settle = settle
+        return made
+
+    _settle: Callable[[], None]
+
+    def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
+        self._settle()
+        return bytes, (bytes(self),)

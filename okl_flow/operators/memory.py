@@ -77,6 +77,9 @@ class MemoryStore:
         body = b"".join([head, self._described, *entries])
         return body + _CHECKSUM.pack(zlib.crc32(body))
 
+    def settle(self) -> None:
+        """It is the engine's disk that it comes to."""
+
     def sweep(self, count: int) -> list[tuple[str, bytes]]:
         """The next so many stored records, going round for ever."""
         begin = bisect_right(self._keys, self._swept)

@@ -246,6 +246,10 @@ class Models:
         self._touched = self._distinct = 0
         return pointer
 
+    def settle(self) -> None:
+        """Wait until what was committed is on the disk."""
+        self._store.settle()
+
     def idle(self, count: int, before: int) -> list[str]:
         """Of the next so many stored keys, going round for ever, those idle since a time."""
         return [

@@ -83,11 +83,18 @@ class Partition:
         return outputs
 
     def snapshot(self) -> tuple[bytes, bytes]:
-        """Write what has changed. What the engine keeps: the store's pointer, and our figures."""
+        """Write what has changed. What the engine keeps: the store's pointer, and our figures.
+
+        It may do so when that is settled.
+        """
         self._asked = False
         with meters.SNAPSHOT.labels(self._step).time():
             pointer = self._models.commit()
         return pointer, msgspec.msgpack.encode(self._figures, order="sorted")
+
+    def settle(self) -> None:
+        """Wait until what was written is on the disk."""
+        self._models.settle()
 
     def _report(self, last: Incoming) -> Report:
         values: dict[str, float | None] = {

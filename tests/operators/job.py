@@ -19,6 +19,7 @@ from bytewax.testing import cluster_main
 from okl_flow import make_learner
 from okl_flow.operators import compare, decode, encode, lines, prequential, write_lines
 from okl_flow.operators.disk import DiskStore
+from okl_flow.operators.journal import Journal
 from okl_flow.operators.partition import Partition
 from okl_flow.recovery import discard_unclosed
 from okl_flow.wire import Columns
@@ -72,9 +73,12 @@ FAILPOINTS = {
     "before_commit": (DiskStore, "commit", "before"),
     "after_commit": (DiskStore, "commit", "after"),
     "after_spill": (DiskStore, "spill", "after"),
-    "before_undo": (DiskStore, "_undo", "before"),
-    "after_undo": (DiskStore, "_undo", "after"),
-    "during_resume": (DiskStore, "_resume", "after"),
+    "before_settling": (DiskStore, "settle", "before"),
+    "after_settling": (DiskStore, "settle", "after"),
+    "before_merge": (Journal, "_merge", "before"),
+    "after_merge": (Journal, "_merge", "after"),
+    "before_resuming": (DiskStore, "_resumed", "before"),
+    "after_resuming": (DiskStore, "_resumed", "after"),
     "after_snapshot": (Partition, "snapshot", "after"),
 }
 
