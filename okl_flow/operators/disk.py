@@ -140,6 +140,7 @@ class DiskStore:
             self._head, self._handed = head, []
             self._journal.close()
             if forgotten:
+                self.settle()  # a log that the disk is just taking in is kept, with what was erased
                 self._compact(forgotten)
             self._drop_requests()
             self._journal.shorten(floor, self._journal_max, self._patience)

@@ -79,6 +79,19 @@ def test_a_disk_that_fails_is_told_of_and_not_gone_on_with(folder):
     assert folder.store(pointer).read(["a"]) == [(2, b"one")]
 
 
+def test_what_is_forgotten_is_let_go_of_when_the_disk_has_that(folder):
+    """RocksDB would keep a log that is just being synced, and what was erased in it."""
+    store = folder.store()
+    store.commit(*changes({"ann": b"one"}))
+    store.settle()
+    disk = Disk(store)
+    leave(folder.directory().place(0).requests, Request(FORGET, "ann"))
+    assert len(store.requests()) == 1
+    threading.Timer(0.2, disk.may.set).start()
+    store.commit(*changes({"ann": None}))
+    assert disk.may.is_set()
+
+
 def test_a_request_stays_until_the_disk_has_what_makes_it_needless(folder):
     store, place = folder.store(), folder.directory().place(0)
     disk = Disk(store)
