@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -101,10 +101,12 @@ def version_in(state: Any) -> tuple[str, int, int] | None:
 
 
 class _Plain(pickle.Unpickler):
-    """Only what needs no class."""
+    """Only what needs no class, but that of bytes: a `Snapshot` asks for it."""
 
-    def find_class(self, module: str, name: str) -> NoReturn:
-        """Refuse all of them."""
+    def find_class(self, module: str, name: str) -> type[bytes]:
+        """Refuse all others."""
+        if (module, name) == ("builtins", "bytes"):
+            return bytes
         raise pickle.UnpicklingError(f"{module}.{name}")
 
 
