@@ -3,7 +3,16 @@
 import os
 import signal
 
-__all__ = ["arm", "countdown", "die"]
+__all__ = ["arm", "countdown", "die", "failpoint"]
+
+
+def failpoint(owner, method, when):
+    """A point before or after a method, which has to be there.
+
+    A process that found out only when it is armed would die at its start, and not look otherwise.
+    """
+    getattr(owner, method)
+    return owner, method, when
 
 
 def die():
@@ -21,9 +30,9 @@ def countdown(calls):
     return is_due
 
 
-def arm(failpoint, is_due):
+def arm(point, is_due):
     """Let the process die before or after a call of a method, when the time has come."""
-    owner, method, when = failpoint
+    owner, method, when = point
     real = getattr(owner, method)
 
     def armed(*args, **kwargs):

@@ -230,13 +230,13 @@ class Snapshot(bytes):
     disk is at work on one while the next is packed.
     """
 
+    _settle: Callable[[], None]
+
     def __new__(cls, packed: bytes, settle: Callable[[], None]) -> "Snapshot":
         """`settle` waits for the disk."""
         made = super().__new__(cls, packed)
         made._settle = settle
         return made
-
-    _settle: Callable[[], None]
 
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
         self._settle()

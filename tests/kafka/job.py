@@ -73,16 +73,16 @@ def flow_of(settings):
 
 
 FAILPOINTS = {
-    "before_send": (TransactionalProducer, "send", "before"),
-    "after_send": (TransactionalProducer, "send", "after"),
-    "before_commit": (TransactionalProducer, "commit", "before"),
-    "after_commit": (TransactionalProducer, "commit", "after"),
-    "before_snapshot": (_SlotPartition, "snapshot", "before"),
-    "after_snapshot": (_ExactlyOnce, "snapshot", "after"),
-    "before_delivery": (PlainProducer, "flush", "before"),
-    "after_delivery": (_AtLeastOnce, "snapshot", "after"),
-    "before_opening": (TransactionalProducer, "committed", "before"),
-    "after_opening": (TransactionalProducer, "committed", "after"),
+    "before_send": failpoints.failpoint(TransactionalProducer, "send", "before"),
+    "after_send": failpoints.failpoint(TransactionalProducer, "send", "after"),
+    "before_commit": failpoints.failpoint(TransactionalProducer, "commit", "before"),
+    "after_commit": failpoints.failpoint(TransactionalProducer, "commit", "after"),
+    "before_snapshot": failpoints.failpoint(_SlotPartition, "snapshot", "before"),
+    "after_snapshot": failpoints.failpoint(_ExactlyOnce, "snapshot", "after"),
+    "before_delivery": failpoints.failpoint(PlainProducer, "flush", "before"),
+    "after_delivery": failpoints.failpoint(_AtLeastOnce, "snapshot", "after"),
+    "before_opening": failpoints.failpoint(TransactionalProducer, "committed", "before"),
+    "after_opening": failpoints.failpoint(TransactionalProducer, "committed", "after"),
 }
 
 

@@ -83,8 +83,8 @@ class Secured:
                     )
                 ]
             )
-        first = KafkaProducer(bootstrap_servers=self.bootstrap, transactional_id="the-first")
-        with closing(first):
+        settings = {"bootstrap_servers": self.bootstrap, "transactional_id": "the-first"}
+        with closing(KafkaProducer(**settings)) as first:
             first.init_transactions()
         return self
 

@@ -23,7 +23,7 @@ from okl_flow.operators.journal import Journal
 from okl_flow.operators.partition import Partition
 from okl_flow.recovery import discard_unclosed
 from okl_flow.wire import Columns
-from tests.failpoints import arm, countdown
+from tests.failpoints import arm, countdown, failpoint
 
 LEARNER = make_learner("bogd", budget=5, bandwidth=1.5)
 DIM = 3
@@ -70,16 +70,16 @@ def flow_of(settings):
 
 
 FAILPOINTS = {
-    "before_commit": (DiskStore, "commit", "before"),
-    "after_commit": (DiskStore, "commit", "after"),
-    "after_spill": (DiskStore, "spill", "after"),
-    "before_settling": (DiskStore, "settle", "before"),
-    "after_settling": (DiskStore, "settle", "after"),
-    "before_merge": (Journal, "_merge", "before"),
-    "after_merge": (Journal, "_merge", "after"),
-    "before_resuming": (DiskStore, "_resumed", "before"),
-    "after_resuming": (DiskStore, "_resumed", "after"),
-    "after_snapshot": (Partition, "snapshot", "after"),
+    "before_commit": failpoint(DiskStore, "commit", "before"),
+    "after_commit": failpoint(DiskStore, "commit", "after"),
+    "after_spill": failpoint(DiskStore, "spill", "after"),
+    "before_settling": failpoint(DiskStore, "settle", "before"),
+    "after_settling": failpoint(DiskStore, "settle", "after"),
+    "before_merge": failpoint(Journal, "_merge", "before"),
+    "after_merge": failpoint(Journal, "_merge", "after"),
+    "before_resuming": failpoint(DiskStore, "_resumed", "before"),
+    "after_resuming": failpoint(DiskStore, "_resumed", "after"),
+    "after_snapshot": failpoint(Partition, "snapshot", "after"),
 }
 
 
