@@ -45,6 +45,11 @@ class Chunk(NamedTuple):
         for place in range(len(keys)) if places is None else places:
             yield keys[place], bytes(content[ends[place] - sizes[place] : ends[place]])
 
+    def record(self, place: int) -> bytes:
+        """The record of one key."""
+        begin = sum(self.sizes[:place])
+        return bytes(self.content[begin : begin + self.sizes[place]])
+
     def without(self, gone: Collection[str]) -> "Chunk":
         """The same without some of its keys."""
         left = [(key, packed) for key, packed in self.records() if key not in gone]
@@ -106,7 +111,7 @@ class Journal:
     def _find(self, key: str, spot: Spot) -> tuple[int, bytes] | None:
         """The record of a key in a chunk, and its version; None if the key was deleted."""
         chunk = _chunk(spot, self._database.get(rocks.JOURNAL + spot.at))
-        [(_, packed)] = chunk.records([spot.keys.index(key)])
+        packed = chunk.record(spot.keys.index(key))
         return (rocks.version_of(spot.at), packed) if packed else None
 
     def put(self, batch: WriteBatch, version: int, keys: Sequence[str], records: Pieces) -> None:
