@@ -42,8 +42,8 @@ class Keeper(Protocol):
     def pack_all(self, numbers: Memory) -> Pieces:
         """The states as bytes; of a number below 0, which is that of none, no bytes."""
 
-    def read(self, packed: bytes, begin: int) -> tuple[int, int]:
-        """Take in the packed state that lies in the bytes from `begin` on; and where it ends."""
+    def read_all(self, packed: bytes, begins: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Take in the states that lie in the bytes, each from a place on; and where they end."""
 
     def add(self, state: Any) -> int:
         """Take in a state of the learner."""
@@ -99,10 +99,10 @@ class Apart:
         pack, states = self._packer.pack, self._states
         return Pieces.of([pack(states[n]) if n >= 0 else b"" for n in numbers.tolist()])
 
-    def read(self, packed: bytes, begin: int) -> tuple[int, int]:
-        """Take in the packed state that lies in the bytes from `begin` on; and where it ends."""
-        state, end = self._packer.read(packed, begin)
-        return self.add(state), end
+    def read_all(self, packed: bytes, begins: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Take in the states that lie in the bytes, each from a place on; and where they end."""
+        states, ends = self._packer.read_all(packed, begins)
+        return [self.add(state) for state in states], ends
 
     def add(self, state: Any) -> int:
         """Take in a state of the learner."""

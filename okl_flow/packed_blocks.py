@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from okl_flow.blocks import Memory, Tables, fetch_ahead, used_of, words_of
+from okl_flow.blocks import Memory, Tables, allocated, fetch_ahead, used_of, words_of
 from okl_flow.lanes import put, word_at
 from okl_flow.native import inner, native
 from okl_flow.packing import Bytes
 
-__all__ = ["fill_block", "pack_blocks", "read_head"]
+__all__ = ["pack_blocks", "read_blocks"]
 
 _NARROW, _WIDE = 0, 1  # forms of packed numbers
 _NARROW_BYTES, _WORD_BYTES, _LENGTH_BYTES = 4, 8, 4
@@ -113,7 +113,39 @@ def _put_head(ints: Memory, at: int, tables: Tables, out: Bytes, to: int) -> int
 
 
 @native
-def read_head(packed: Bytes, begin: int, tables: Tables, head: Memory) -> int:
+def read_blocks(
+    packed: Bytes,
+    begins: Memory,
+    done: int,
+    numbers: Memory,
+    places: Memory,
+    ints: Memory,
+    tables: Tables,
+    free: Memory,
+    end: int,
+) -> tuple[int, int, int]:
+    """Give the states that are packed from begins[i] on, those behind `done`, blocks of their own.
+
+    State i is to be known by numbers[i], and begins[i] is then where it ends. Returns how many are
+    done; where the blocks end; and how many words the next one takes, for which there is no memory:
+    0 if its bytes are cut, or not of a form that blocks have.
+    """
+    head = np.empty(tables.counted.shape[0] + tables.is_float.shape[0], np.int64)
+    for i in range(done, begins.shape[0]):
+        at = _read_head(packed, begins[i], tables, head)
+        if at < 0:
+            return i, end, 0
+        words = words_of(head, 0, tables.shapes, head.shape[0])
+        if end + words > ints.shape[0] or words >= free.shape[0]:
+            return i, end, words
+        place, end = allocated(ints, free, words, end)
+        places[numbers[i]] = place
+        begins[i] = _fill_block(packed, at, head, ints, place, words)
+    return begins.shape[0], end, 0
+
+
+@inner
+def _read_head(packed: Bytes, begin: int, tables: Tables, head: Memory) -> int:
     """Fill in rooms and numbers of a packed state, and say where its arrays begin.
 
     It is -1 if the bytes are cut, or not of a form that blocks have.
@@ -146,7 +178,7 @@ def read_head(packed: Bytes, begin: int, tables: Tables, head: Memory) -> int:
     return at if end <= packed.shape[0] else -1
 
 
-@native
+@inner
 def _number_at(packed: Bytes, at: int, size: int) -> int:
     """A whole number of so many bytes, the lowest first."""
     number = np.int64(0)
@@ -157,8 +189,8 @@ def _number_at(packed: Bytes, at: int, size: int) -> int:
     return int(number)
 
 
-@native
-def fill_block(
+@inner
+def _fill_block(
     packed: Bytes, begin: int, head: Memory, ints: Memory, place: int, words: int
 ) -> int:
     """Write a block, from its head and its packed arrays; where those end."""

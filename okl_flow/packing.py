@@ -110,6 +110,11 @@ class Packer:
                 f"the {len(packed) - begin} bytes are no packed state of this learner: {error}"
             ) from error
 
+    def read_all(self, packed: bytes, begins: Sequence[int]) -> tuple[list[Any], list[int]]:
+        """The states that lie in the bytes, each from a place on; and where they end."""
+        found = [self.read(packed, begin) for begin in begins]
+        return [state for state, _ in found], [end for _, end in found]
+
 
 def packer_of(learner: Learner) -> Packer:
     """What packs the states of a learner."""

@@ -19,12 +19,11 @@ from okl_flow.blocks import (
     release_blocks,
     seed_blocks,
     wider,
-    words_of,
 )
 from okl_flow.learner import Learner, Loop
 from okl_flow.native import Array
-from okl_flow.packed_blocks import fill_block, pack_blocks, read_head
-from okl_flow.packing import Pieces, packer_of
+from okl_flow.packed_blocks import pack_blocks, read_blocks
+from okl_flow.packing import PackingError, Pieces, packer_of
 
 __all__ = ["Pool"]
 
@@ -73,8 +72,8 @@ class Pool:
         if dim not in self._fresh:
             self._fresh[dim] = self._block_of(self._learner.init(dim))
         fresh = self._fresh[dim]
-        numbers = [self._take(fresh.shape[0]) for _seed in seeds]
-        places = self._places[numbers]
+        numbers = [self._number() for _seed in seeds]
+        places = np.array([self._allocate(number, fresh.shape[0]) for number in numbers], np.int64)
         self._memory[places[:, None] + np.arange(fresh.shape[0])] = fresh
         if _WORDS in self._layout.arrays:
             begins = places + self._layout.array_at(fresh, _WORDS)
@@ -130,25 +129,41 @@ class Pool:
         """States as the bytes that `okl_flow.packing` makes of them; of one below 0 no bytes."""
         return Pieces(*pack_blocks(numbers, self._places, self._memory, self._layout.tables))
 
-    def read(self, packed: bytes, begin: int) -> tuple[int, int]:
-        """Take in the packed state that lies in the bytes from `begin` on; and where it ends."""
-        found = np.frombuffer(packed, dtype=np.uint8)
-        tables, head = self._layout.tables, np.empty(self._layout.head, dtype=np.int64)
-        at = read_head(found, begin, tables, head)
-        if at < 0:  # which may be another form, or say what is wrong
-            state, end = self._packer.read(packed, begin)
-            return self.add(state), end
-        words = words_of(head, 0, tables.shapes, head.shape[0])
-        number = self._take(words)
-        place = int(self._places[number])
-        return number, fill_block(found, at, head, self._memory, place, words)
+    def read_all(self, packed: bytes, begins: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Take in the states that lie in the bytes, each from a place on; and where they end."""
+        found, ends = np.frombuffer(packed, dtype=np.uint8), np.array(begins, dtype=np.int64)
+        numbers, done = [self._number() for _begin in begins], 0
+        given = np.array(numbers, dtype=np.int64)
+        while True:
+            done, self._end, words = read_blocks(
+                found,
+                ends,
+                done,
+                given,
+                self._places,
+                self._memory,
+                self._layout.tables,
+                self._free,
+                self._end,
+            )
+            if done == len(numbers):
+                return numbers, ends.tolist()
+            if words:
+                self._reserve(words)
+                continue
+            try:  # it may be of another form, or the packer says what is wrong
+                state, ends[done] = self._packer.read(packed, begins[done])
+            except PackingError:
+                self.drop(numbers[:done])
+                self._unused += numbers[done:]
+                raise
+            self._put(numbers[done], self._block_of(state))
+            done += 1
 
     def add(self, state: Any) -> int:
         """Take in a copy of a state; its number."""
-        block = self._block_of(state)
-        number = self._take(block.shape[0])
-        begin = int(self._places[number])
-        self._memory[begin : begin + block.shape[0]] = block
+        number = self._number()
+        self._put(number, self._block_of(state))
         return number
 
     def state(self, number: int) -> Any:
@@ -189,18 +204,27 @@ class Pool:
         self._memory = memory
         self._floats, self._words = memory.view(np.float64), memory.view(np.uint64)
 
-    def _take(self, size: int) -> int:
-        """A number for a state, and a block of so many words."""
+    def _number(self) -> int:
+        """A number for a state."""
         if self._unused:
-            number = self._unused.pop()
-        else:
-            number = self._count
-            self._count += 1
-            if self._count > self._places.shape[0]:
-                self._places.resize(int(_GROWTH * self._count))
-        self._reserve(size)
-        self._places[number], self._end = allocated(self._memory, self._free, size, self._end)
+            return self._unused.pop()
+        number = self._count
+        self._count += 1
+        if self._count > self._places.shape[0]:
+            self._places.resize(int(_GROWTH * self._count))
         return number
+
+    def _allocate(self, number: int, size: int) -> int:
+        """A block of so many words for the state of a number; where it lies."""
+        self._reserve(size)
+        place, self._end = allocated(self._memory, self._free, size, self._end)
+        self._places[number] = place
+        return place
+
+    def _put(self, number: int, block: Memory) -> None:
+        """Give the state of a number a block, and write it."""
+        place = self._allocate(number, block.shape[0])
+        self._memory[place : place + block.shape[0]] = block
 
     def _reserve(self, size: int) -> None:
         """Have memory for one more block, of so many words."""

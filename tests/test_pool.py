@@ -70,15 +70,20 @@ def test_states_that_were_let_go_leave_nothing_behind(name):
         for key, end in zip(present, ends, strict=True):
             learner.step(states[key], X[begin:end], y[begin:end])
             begin = end
+        stored, begins, expected, away = b"", [], [], []
         for key in list(held):
             chance = drawn.random()
             if chance < 0.1:
                 pool.drop([held.pop(key)])
-            elif chance < 0.2:  # out to the disk and back
-                packed = pool.pack(held[key])
+            elif chance < 0.3:  # out to the disk and back
+                away.append(key)
+                begins.append(len(stored) + len(b"between"))
+                stored += b"between" + pool.pack(held[key])
+                expected.append(len(stored))
                 pool.drop([held[key]])
-                held[key], end = pool.read(b"before" + packed + b"after", len(b"before"))
-                assert end == len(b"before") + len(packed)
+        numbers, stops = pool.read_all(stored + b"after", begins)
+        assert stops == expected
+        held.update(zip(away, numbers, strict=True))
         for key, number in held.items():
             assert pool.pack(number) == packer.pack(states[key])
     assert len(set(held.values())) == len(held) <= 12
@@ -156,10 +161,13 @@ def test_cut_states_are_refused(name):
     packed = pool.pack(number)
     for length in range(len(packed)):
         with pytest.raises(PackingError):
-            pool.read(packed[:length], 0)
+            pool.read_all(packed + packed[:length], [0, len(packed)])
     with pytest.raises(PackingError, match="there is no form 9"):
-        pool.read(b"\x09" + packed[1:], 0)
-    assert pool._count == 1
+        pool.read_all(b"\x09" + packed[1:] + packed, [0, len(packed)])
+    end, size = pool._end, pool._end - int(pool._places[number])
+    pool.read_all(packed + packed, [0, len(packed)])
+    assert pool._count == 3, "those that were refused have their numbers back"
+    assert pool._end <= end + size, "and their blocks"
 
 
 def test_numbers_that_no_block_holds_are_read_by_another_way():
@@ -172,8 +180,11 @@ def test_numbers_that_no_block_holds_are_read_by_another_way():
     assert packed[0] != wide[0]
     words = bytes([2]) + struct.pack("=I", 15) + b"[2, 7, 0, 0, 0]"
     for form, seen in ((packed, 0), (wide, 2**40), (words, 7)):
-        number, end = pool.read(form, 0)
+        [number], [end] = pool.read_all(form, [0])
         assert (pool.state(number).seen, end) == (seen, len(form))
+    numbers, ends = pool.read_all(packed + words + wide, [0, len(packed), len(packed + words)])
+    assert [pool.state(number).seen for number in numbers] == [0, 7, 2**40]
+    assert ends == [len(packed), len(packed + words), len(packed + words + wide)]
 
 
 def test_what_a_state_is_copied_to_is_its_own():

@@ -101,10 +101,10 @@ class Models:
         found = list(map(known.get, keys))
         if None in found:
             missing = [key for key in dict.fromkeys(keys) if key not in known]
-            for key, stored in zip(missing, self._store.read(missing), strict=True):
-                slot = known[key] = self._shelf.take(key)
-                if stored is not None:
-                    self._open(key, slot, *stored)
+            for key in missing:
+                known[key] = self._shelf.take(key)
+            pairs = zip(missing, self._store.read(missing), strict=True)
+            self._open([(key, known[key], *stored) for key, stored in pairs if stored is not None])
             found = list(map(known.get, keys))
         slots = np.array(found, dtype=np.int64)
         self._shelf.use(slots)
@@ -190,7 +190,7 @@ class Models:
                 held[number, fresh] = shelf.states[number, slots[fresh]] = (
                     keeper.begin(dim, seeds)
                     if warm is None
-                    else [keeper.read(warm, 0)[0] for _seed in seeds]
+                    else keeper.read_all(warm, [0] * len(seeds))[0]
                 )
         return held
 
@@ -258,19 +258,29 @@ class Models:
             if (time := self._codec.head(blob)[1]) is not None and time < before
         ]
 
-    def _open(self, key: str, slot: int, version: int, blob: bytes) -> None:
-        """Put what is stored of a key on the shelf."""
-        shelf, record = self._shelf, self._codec.unpack(blob)
-        room, contest = notes.unpack(key, record.notes, self._terms)
-        if room is not None:
-            self._rooms[slot] = room
-        if contest is not None:
-            self.contests[slot] = contest
-        shelf.versions[slot], shelf.events[slot] = version, record.events
-        shelf.times[slot] = NEVER if record.time is None else record.time
-        if record.states:
-            shelf.states[:, slot] = record.states
-            shelf.dims[slot] = self.keepers[0].dim(record.states[0])
+    def _open(self, stored: Sequence[tuple[str, int, int, bytes]]) -> None:
+        """Put what is stored on the shelf: keys, their slots, versions and packed records."""
+        if not stored:
+            return
+        keys, slots, versions, packed = zip(*stored, strict=True)
+        records = self._codec.unpack_all(packed)
+        for key, slot, record in zip(keys, slots, records, strict=True):
+            room, contest = notes.unpack(key, record.notes, self._terms)
+            if room is not None:
+                self._rooms[slot] = room
+            if contest is not None:
+                self.contests[slot] = contest
+        shelf, at = self._shelf, np.array(slots)
+        shelf.versions[at] = versions
+        shelf.events[at] = [record.events for record in records]
+        shelf.times[at] = [NEVER if record.time is None else record.time for record in records]
+        states = [
+            (slot, one.states) for slot, one in zip(slots, records, strict=True) if one.states
+        ]
+        if states:
+            learned, held = [slot for slot, _ in states], np.array([own for _, own in states])
+            shelf.states[:, learned] = held.T
+            shelf.dims[learned] = [self.keepers[0].dim(number) for number in held[:, 0].tolist()]
 
     def _touch(self, slot: int, times: int) -> None:
         """Let a key be written at the next commit."""

@@ -44,10 +44,10 @@ class Record:
 
 
 class Reader(Protocol):
-    """What makes a state of packed bytes: a packer, or a keeper, whose own it is then."""
+    """What makes states of packed bytes: a packer, or a keeper, whose own they are then."""
 
-    def read(self, packed: bytes, begin: int) -> tuple[Any, int]:
-        """The state that lies in the bytes from `begin` on; and where it ends."""
+    def read_all(self, packed: bytes, begins: Sequence[int]) -> tuple[list[Any], list[int]]:
+        """The states that lie in the bytes, each from a place on; and where they end."""
 
 
 class RecordCodec:
@@ -108,20 +108,37 @@ class RecordCodec:
 
     def unpack(self, packed: bytes) -> Record:
         """The record that was packed."""
-        end = self.check(packed)
-        events, time, begin, noted = _opened(packed)
-        at = begin + noted
-        states = []
-        if packed[1] & _LEARNED:
-            try:
-                for reader in self._readers:
-                    state, at = reader.read(packed, at)
-                    states.append(state)
-            except PackingError as error:
-                raise RecordError(f"the record does not fit the learners: {error}") from error
-        if at != end:
-            raise RecordError(f"the record does not fit the learners: {end - at} bytes are left")
-        return Record(states, events, time, packed[begin : begin + noted])
+        [record] = self.unpack_all([packed])
+        return record
+
+    def unpack_all(self, packed: Sequence[bytes]) -> list[Record]:
+        """The records that were packed."""
+        records, learned = list[Record](), list[Record]()
+        begins, ends, before = list[int](), list[int](), 0
+        for one in packed:
+            end = self.check(one)
+            events, time, begin, noted = _opened(one)
+            at = begin + noted
+            records.append(Record([], events, time, one[begin:at]))
+            if one[1] & _LEARNED:
+                learned.append(records[-1])
+                begins.append(before + at)
+                ends.append(before + end)
+            elif at != end:
+                raise _misfit(f"{end - at} bytes are left")
+            before += len(one)
+        content = b"".join(packed)
+        try:
+            for reader in self._readers if learned else ():
+                states, begins = reader.read_all(content, begins)
+                for record, state in zip(learned, states, strict=True):
+                    record.states.append(state)
+        except PackingError as error:
+            raise _misfit(str(error)) from error
+        for at, end in zip(begins, ends, strict=True):
+            if at != end:
+                raise _misfit(f"{abs(end - at)} bytes are {'left' if at < end else 'missing'}")
+        return records
 
     @staticmethod
     def check(packed: bytes) -> int:
@@ -140,6 +157,10 @@ class RecordCodec:
             raise RecordError(f"the record is cut: it has {len(packed)} bytes")
         events, time, _, _ = _opened(packed)
         return events, time, len(packed)
+
+
+def _misfit(what: str) -> RecordError:
+    return RecordError(f"the record does not fit the learners: {what}")
 
 
 def _opened(packed: bytes) -> tuple[int, int | None, int, int]:

@@ -10,6 +10,7 @@ from okl_flow import make_learner
 from okl_flow.operators.record import Record, RecordCodec, RecordError
 from okl_flow.operators.shelf import NEVER
 from okl_flow.packing import Pieces, packer_of
+from okl_flow.pool import Pool
 from tests.conformance.cases import events_for
 
 LEARNERS = [make_learner("kogd", budget=4), make_learner("fogd", feature_count=6)]
@@ -73,6 +74,23 @@ def test_a_key_without_events_has_no_states():
     assert codec.unpack(packed) == Record([], 0, None, b"labels that came first")
 
 
+@pytest.mark.parametrize("are_pooled", [False, True])
+def test_many_records_are_unpacked_at_once_as_each_alone(are_pooled):
+    keepers = [Pool(learner) for learner in LEARNERS] if are_pooled else []
+    codec = RecordCodec(LEARNERS, keepers)
+    written = [
+        Record(learned(count) if count else [], count, count or None, b"!" * (count % 4))
+        for count in (0, 1, 9, 0, 30, 2)
+    ]
+    read = codec.unpack_all([codec.pack(record) for record in written])
+    for record in read if are_pooled else []:
+        pairs = zip(keepers, record.states, strict=False)
+        record.states = [keeper.state(number) for keeper, number in pairs]
+    assert [codec.pack(record) for record in read] == [codec.pack(record) for record in written]
+    assert [len(record.states) for record in read] == [0, 2, 2, 0, 2, 2]
+    assert codec.unpack_all([]) == []
+
+
 def test_a_fresh_key_is_small():
     learner = make_learner("kogd", budget=16)
     assert len(RecordCodec([learner]).pack(Record([learner.init(8)], 1, 1))) < 50
@@ -95,9 +113,20 @@ def test_records_of_other_learners_are_refused():
     packed = RecordCodec(LEARNERS[:1]).pack(Record(learned()[:1], 9))
     with pytest.raises(RecordError, match="does not fit the learners"):
         RecordCodec(LEARNERS).unpack(packed)
-    packed = RecordCodec(LEARNERS).pack(Record(learned(), 9))
     with pytest.raises(RecordError, match="does not fit the learners"):
+        RecordCodec(LEARNERS).unpack_all([packed, packed])
+    packed = RecordCodec(LEARNERS).pack(Record(learned(), 9))
+    with pytest.raises(RecordError, match="does not fit the learners: [0-9]+ bytes are left"):
         RecordCodec(LEARNERS[:1]).unpack(packed)
+
+
+def test_a_record_does_not_reach_into_the_next_one():
+    codec = RecordCodec(LEARNERS[1:])
+    packed = codec.pack(Record(learned()[1:], 9))
+    short = packed[:-12]  # without its checksum, and without the last number
+    short += struct.pack("<I", zlib.crc32(short))
+    with pytest.raises(RecordError, match="does not fit the learners: 8 bytes are missing"):
+        RecordCodec(LEARNERS[1:], [Pool(LEARNERS[1])]).unpack_all([short, packed])
 
 
 def test_nonsense_is_refused():
