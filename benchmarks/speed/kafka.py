@@ -1,46 +1,39 @@
 """From topic to topic on a real broker: events per second, and how long each takes.
 
 It starts a broker, or takes the one that KAFKA_BOOTSTRAP names, and runs each job in processes of
-its own, all of them in turns. How fast a job was is told by the broker: by the times when it took
-the outputs.
+its own, all of them in turns.
 """
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bytewax.recovery import init_db_dir
 
 from benchmarks.report import PACKAGES, markdown
+from benchmarks.speed import kafka_keys
 from benchmarks.speed.figures import Figures
-from benchmarks.speed.kafka_job import BUDGET, DIM, ENDLESS, EPOCH, Settings
+from benchmarks.speed.kafka_job import BUDGET, DIM, ENDLESS, EPOCH
 from benchmarks.speed.kafka_load import (
     CRC32,
     KEYS,
-    MURMUR2,
     Load,
-    append_times,
     opened,
     seconds_from,
     topic,
     write,
 )
-from benchmarks.speed.kafka_scaling import can_hold, held, processor_micros
+from benchmarks.speed.kafka_run import COST, RATE, SINK_PARTITIONS, Job, broker, rate, running
+from benchmarks.speed.kafka_scaling import can_hold, processor_micros
 from benchmarks.speed.report import Report
-from tests.kafka.broker import Cluster, free_ports
 from tests.kafka.jars import libraries
 
-SINK_PARTITIONS = 4
 __all__ = [
     "BARE",
     "CONNECTOR",
@@ -57,28 +50,12 @@ __all__ = [
     "times_of",
 ]
 
-PATIENCE = 600.0  # seconds that one job may take
 MORE_PACKAGES = ("bytewax", "confluent-kafka", "kafka-python", "msgspec", "rocksdict")
 SHARES = {"a tenth": 0.1, "a half": 0.5, "nine tenths": 0.9}
 TOO_FAST = 400_000  # events per second: more than any process takes
 WARM_UP_RATE = 5_000
 HELD = 0.5  # of a core
 HELD_EPOCH = EPOCH.total_seconds() / HELD  # has as many events as an epoch of a whole core
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job of the table."""
-
-    title: str
-    kind: str
-    partitions: int = 2  # of the source
-    partitioner: str = MURMUR2  # that has placed its keys
-    delivery: str = "at_least_once"
-    processes: int = 1
-    is_slow: bool = False
-    epoch: float = EPOCH.total_seconds()
-
 
 BARE = Job("bare loop, the client's defaults, a call for each record", "bare_one_by_one")
 FAST_BARE = Job("bare loop, our settings of the client, a call for each batch", "bare_by_batches")
@@ -103,7 +80,6 @@ RATIOS = (
 )
 """Which job is set against which."""
 
-RATE, COST = "rate", "an event"
 PROCESSOR, BOUND = "an event, processor time", "rate, to that of one process: computed, at most"
 HELD_RATE, HELD_TIMES = "rate, held back", "rate, held back, to that of one process"
 FULL, P50, P99 = "rate beside writer and reader", "latency, p50", "latency, p99"
@@ -125,69 +101,6 @@ QUICK = Size(60_000, 20_000, 600, 200, 1, 3.0)
 
 
 @contextmanager
-def broker() -> Iterator[str]:
-    """The address of a broker."""
-    if "KAFKA_BOOTSTRAP" in os.environ:
-        yield os.environ["KAFKA_BOOTSTRAP"]
-        return
-    # That of the tests is compiled in haste, as it runs for seconds; this one runs for minutes.
-    os.environ["_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=4"
-    with tempfile.TemporaryDirectory(prefix="okl-flow-bench-") as folder:
-        cluster = Cluster(folder)
-        try:
-            yield cluster.start().bootstrap
-        finally:
-            cluster.stop()
-
-
-@contextmanager
-def running(job: Job, brokers: str, source: str, sink: str, count: int | None) -> Iterator[Any]:
-    """The processes of a job, which are ended if they do not end by themselves."""
-    folder = Path(tempfile.mkdtemp(prefix="okl-flow-bench-"))
-    (folder / "recovery").mkdir()
-    init_db_dir(folder / "recovery", job.processes)
-    ports = free_ports(job.processes) if job.processes > 1 else []
-    addresses = [f"127.0.0.1:{port}" for port in ports]
-    settings = Settings(
-        job.kind, brokers, source, sink, count, str(folder), job.delivery, addresses, job.epoch
-    )
-    command = [sys.executable, "-m", "benchmarks.speed.kafka_job", json.dumps(asdict(settings))]
-    with (folder / "log").open("wb") as log:
-        started = [
-            subprocess.Popen([*command, str(number)], stdout=log, stderr=log)
-            for number in range(job.processes)
-        ]
-    try:
-        yield started
-        wait(started)
-        if any(one.returncode for one in started):
-            raise RuntimeError(f"{job.title}: {(folder / 'log').read_text()[-3000:]}")
-    finally:
-        for one in started:
-            if one.poll() is None:
-                one.kill()
-                one.wait()
-        shutil.rmtree(folder)
-
-
-def wait(processes: Sequence[Any]) -> None:
-    """Wait until they have ended."""
-    for one in processes:
-        one.wait(PATIENCE)
-
-
-def rate(
-    job: Job, brokers: str, source: str, count: int, first: int, share: float | None = None
-) -> float:
-    """The events per second of a job, without its first ones; `share` is that of `held`."""
-    with topic(brokers, "predictions", SINK_PARTITIONS) as sink:
-        with running(job, brokers, source, sink, count) as started, held(started, share):
-            wait(started)
-        times = append_times(brokers, sink, count)
-    return float((count - first) / (times[-1] - times[first]))
-
-
-@contextmanager
 def sources(brokers: str, size: Size) -> Iterator[dict[Job, str]]:
     """Of each job the topic that it reads, with all events in it."""
     found: dict[tuple[int, str, bool], str] = {}
@@ -197,7 +110,7 @@ def sources(brokers: str, size: Size) -> Iterator[dict[Job, str]]:
             if kind not in found:
                 found[kind] = topics.enter_context(topic(brokers, "events", job.partitions))
                 count = size.slow_events if job.is_slow else size.events
-                write(brokers, found[kind], count, job.partitioner)
+                write(brokers, found[kind], job.events, count, job.partitioner)
         yield {job: found[job.partitions, job.partitioner, job.is_slow] for job in JOBS}
 
 
@@ -366,6 +279,7 @@ def measured(*, quick: bool) -> Report:
             for job, other in RATIOS:
                 figures.add_ratio(job.title, times_of(other), found[job], found[other])
             scaling(figures, brokers, size, read)
+        kafka_keys.measure(figures, brokers, kafka_keys.QUICK if quick else kafka_keys.Size())
         latencies(figures, brokers, size)
     sections = [
         text(size),
@@ -385,6 +299,7 @@ def measured(*, quick: bool) -> Report:
         "cross to the other. To hold processes back takes root and control groups of version 1, "
         "and without them these lines are not there.",
         scaling_table(figures),
+        *kafka_keys.section(figures),
         "## Latency",
         "From the moment when an event was due, whatever the writer was doing then, to the moment "
         f"when its prediction was read; {size.seconds:.0f} s of each load, at_least_once. The "

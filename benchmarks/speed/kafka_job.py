@@ -29,7 +29,7 @@ from okl_flow.events import Cause, Prediction
 from okl_flow.operators import decode, encode, prequential
 from okl_flow.wire import Columns
 
-__all__ = ["BUDGET", "DIM", "ENDLESS", "EPOCH", "Settings"]
+__all__ = ["BUDGET", "DIM", "ENDLESS", "EPOCH", "IN_MEMORY", "Settings"]
 
 DIM = 24
 BUDGET = 100
@@ -37,6 +37,7 @@ BANDWIDTH = 5.0
 EPOCH = timedelta(seconds=1)
 ENDLESS = 3600.0  # seconds of an epoch that no job outlives
 BATCH = 1000
+IN_MEMORY = 100_000  # keys, where nothing else is said, as by default
 UNDER_WAY = 50_000  # records that wait in the client of a loop
 
 
@@ -53,6 +54,9 @@ class Settings:
     delivery: str = "at_least_once"
     addresses: list[str] = field(default_factory=list)  # of the processes
     epoch: float = EPOCH.total_seconds()  # of okl_flow
+    dim: int = DIM
+    budget: int = BUDGET
+    keys_in_memory: int = IN_MEMORY
 
 
 class Record(msgspec.Struct, gc=False):
@@ -74,12 +78,13 @@ def okl_flow_job(settings: Settings, number: int) -> None:
     # A name of its own: by it exactly_once knows what has appeared.
     flow = Dataflow(Path(settings.folder).name)
     raws = kafka.input("read", flow, settings.source, brokers=brokers, tail=settings.events is None)
-    decoded = decode("decode", raws, features=Columns(DIM))
+    decoded = decode("decode", raws, features=Columns(settings.dim))
     out = prequential(
         "learn",
         decoded.events,
-        make_learner("bogd", budget=BUDGET, bandwidth=BANDWIDTH),
+        make_learner("bogd", budget=settings.budget, bandwidth=BANDWIDTH),
         state_dir=Path(settings.folder) / "state",
+        keys_in_memory=settings.keys_in_memory,
     )
     rejects = op.merge("both", decoded.rejects, out.rejects)
     for name, stream in (("predictions", out.predictions), ("rejects", rejects)):

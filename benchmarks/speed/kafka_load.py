@@ -4,6 +4,7 @@
 has the time that it was due at for its id, and one that is late is late by that too.
 """
 
+import itertools
 import json
 import sys
 import time
@@ -11,7 +12,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import cycle, islice
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ __all__ = [
     "CRC32",
     "KEYS",
     "MURMUR2",
+    "Events",
     "Load",
     "append_times",
     "opened",
@@ -35,7 +36,7 @@ __all__ = [
 
 MURMUR2, CRC32 = "murmur2_random", "consistent_random"  # partitioners; the client's own is CRC32
 KEYS = 1000
-DISTINCT = 50_000  # events, which come again and again
+DISTINCT = 49_999  # features and labels, which come again and again; a prime: with other keys
 UNDER_WAY = 100_000
 SOME = 10_000
 TICK = 0.001  # seconds
@@ -55,17 +56,29 @@ class Load:
     seconds: float
 
 
-def events() -> list[tuple[bytes, bytes]]:
-    """Keys and records, each record without its opening brace."""
-    drawn = np.random.default_rng(0)
-    X = drawn.normal(size=(DISTINCT, DIM)).round(4)
-    labels = np.sign(X[:, 0] * X[:, 1] + 0.3 * drawn.normal(size=DISTINCT))
-    keys = drawn.integers(0, KEYS, DISTINCT)
-    made = []
-    for number, x, label in zip(keys.tolist(), X.tolist(), labels.tolist(), strict=True):
-        record = {"key": f"user-{number}", "features": x, "label": label}
-        made.append((f"user-{number}".encode(), json.dumps(record, separators=(",", ":")).encode()))
-    return [(key, record[1:]) for key, record in made]
+@dataclass(frozen=True)
+class Events:
+    """Which events a topic has."""
+
+    keys: int = KEYS
+    dim: int = DIM
+    in_turn: int = 0  # the first ones, which go through the keys; those of the others are drawn
+
+    def drawn(self) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and what follows them in a record, without end."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(DISTINCT, self.dim)).round(4)
+        labels = np.sign(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=DISTINCT))
+        rests = [
+            json.dumps({"features": x, "label": label}, separators=(",", ":")).encode()[1:]
+            for x, label in zip(X.tolist(), labels.tolist(), strict=True)
+        ]
+        for at in itertools.count(0, DISTINCT):
+            places = np.arange(at, at + DISTINCT)
+            any_key = rng.integers(0, self.keys, DISTINCT)
+            numbers = np.where(places < self.in_turn, places % self.keys, any_key)
+            for number, rest in zip(numbers.tolist(), rests, strict=True):
+                yield b"user-%d" % number, rest
 
 
 @contextmanager
@@ -96,13 +109,12 @@ def producer_to(brokers: str, partitioner: str = MURMUR2) -> Any:
     )
 
 
-def write(brokers: str, name: str, count: int, partitioner: str = MURMUR2) -> None:
+def write(brokers: str, name: str, events: Events, count: int, partitioner: str = MURMUR2) -> None:
     """Write so many events."""
-    producer, endless = producer_to(brokers, partitioner), cycle(events())
-    while count:
-        some = [{"key": key, "value": b"{" + rest} for key, rest in islice(endless, SOME)][:count]
-        count -= len(some)
-        producer.produce_batch(name, some)
+    producer, left = producer_to(brokers, partitioner), itertools.islice(events.drawn(), count)
+    while some := list(itertools.islice(left, SOME)):
+        messages = [{"key": key, "value": b'{"key":"%b",%b' % (key, rest)} for key, rest in some]
+        producer.produce_batch(name, messages)
         while len(producer) > UNDER_WAY:
             producer.poll(0.01)
     producer.flush()
@@ -110,14 +122,15 @@ def write(brokers: str, name: str, count: int, partitioner: str = MURMUR2) -> No
 
 def keep_schedule(load: Load) -> None:
     """Write each event when it is due, or as soon after that as can be."""
-    producer, endless = producer_to(load.brokers), cycle(events())
+    producer, endless = producer_to(load.brokers), Events().drawn()
     sent, count, begun = 0, round(load.rate * load.seconds), time.monotonic()
     while sent < count:
         due = min(count, int((time.monotonic() - begun) * load.rate))
         messages = []
         for number, (key, rest) in zip(range(sent, due), endless, strict=False):
             when = int((begun + number / load.rate) * 1e6)
-            messages.append({"key": key, "value": b'{"id":"%d",%b' % (when, rest)})
+            value = b'{"id":"%d","key":"%b",%b' % (when, key, rest)
+            messages.append({"key": key, "value": value})
         sent = due
         if messages:
             producer.produce_batch(load.topic, messages)

@@ -13,9 +13,10 @@ from typing import Any
 from benchmarks.report import PACKAGES, markdown
 from benchmarks.speed.figures import Figures
 from benchmarks.speed.jobs import folder
-from benchmarks.speed.kafka import MORE_PACKAGES, SINK_PARTITIONS, broker
+from benchmarks.speed.kafka import MORE_PACKAGES
 from benchmarks.speed.kafka_job import BUDGET, DIM, Settings
-from benchmarks.speed.kafka_load import KEYS, topic, write
+from benchmarks.speed.kafka_load import KEYS, Events, topic, write
+from benchmarks.speed.kafka_run import SINK_PARTITIONS, broker
 from benchmarks.speed.profile_job import UNWATCHED
 from benchmarks.speed.report import Report
 from benchmarks.speed.sampling import ELSEWHERE
@@ -49,7 +50,7 @@ def measured(*, quick: bool) -> Report:
     watched: list[dict[str, Any]] = []
     alone: list[dict[str, Any]] = []
     with broker() as brokers, topic(brokers, "events", 2) as source:
-        write(brokers, source, events)
+        write(brokers, source, Events(), events)
         for _ in range(1 if quick else ROUNDS):
             alone.append(done(brokers, source, events, first, UNWATCHED))
             watched.append(done(brokers, source, events, first))
