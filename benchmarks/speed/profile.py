@@ -1,7 +1,7 @@
 """Where the time of the main job goes: from topic to topic, a thousand keys, stage by stage.
 
-A thread looks five hundred times a second at what the job is at (`benchmarks.speed.sampling`). The
-picture of it is drawn by `python -m benchmarks.readme`.
+Each stage is timed where it begins and ends (`benchmarks.speed.stopwatch`). The picture of it is
+drawn by `python -m benchmarks.readme`.
 """
 
 import json
@@ -19,7 +19,7 @@ from benchmarks.speed.kafka_load import KEYS, Events, topic, write
 from benchmarks.speed.kafka_run import SINK_PARTITIONS, broker
 from benchmarks.speed.profile_job import UNWATCHED
 from benchmarks.speed.report import Report
-from benchmarks.speed.sampling import ELSEWHERE
+from benchmarks.speed.stopwatch import ELSEWHERE
 
 __all__ = ["COST", "JOB", "SHARE", "STAGES", "TIMES", "measured"]
 
@@ -31,6 +31,7 @@ STAGES = (
     "read from Kafka",
     "decode",
     "spread over partitions",
+    "find models",
     "admit",
     "score and learn",
     "make predictions",
@@ -41,11 +42,11 @@ STAGES = (
     ELSEWHERE,
 )
 """In the order in which an event goes through them."""
-JOB, COST, SHARE, TIMES = "the job", "an event", "share", "watched to unwatched"
+JOB, COST, SHARE, TIMES = "the job", "an event", "share", "with the clock, to without"
 
 
 def measured(*, quick: bool) -> Report:
-    """The job with and without the thread that looks, in turns."""
+    """The job with and without the clock, in turns."""
     events, first = (QUICK_EVENTS, QUICK_FIRST) if quick else (EVENTS, FIRST)
     watched: list[dict[str, Any]] = []
     alone: list[dict[str, Any]] = []
@@ -58,12 +59,12 @@ def measured(*, quick: bool) -> Report:
     text = (
         f"From one topic to another, {events:,} events in JSON over {KEYS:,} keys, {DIM} features, "
         f"`bogd` with a budget of {BUDGET}, a state directory, recovery on; one process, without "
-        f"the first {first:,} events. A thread looks at the job five hundred times a second; an "
-        "event's microseconds are shared out by how often each stage was seen. The job took "
-        f"{figures.text(JOB, COST)} µs an event, and {figures.text(JOB, TIMES)} times that with "
-        "the thread beside it. What the client library and RocksDB do in threads of their own is "
-        "not in it; waiting for them is, in the stage that waits, and waiting for the broker in "
-        f"that of {ELSEWHERE}."
+        f"the first {first:,} events. A clock is read where a stage begins and ends, for many "
+        "events at once; an event's microseconds are shared out by what the clock says. The job "
+        f"took {figures.text(JOB, COST)} µs an event, and {figures.text(JOB, TIMES)} times that "
+        "with the clock. What the client library and RocksDB do in threads of their own is not in "
+        "it; waiting for them is, in the stage that waits, and waiting for the broker in that of "
+        f"{ELSEWHERE}."
     )
     return Report(
         figures,
@@ -90,13 +91,13 @@ def done(brokers: str, source: str, events: int, first: int, *words: str) -> dic
 
 
 def figures_of(watched: list[dict[str, Any]], alone: list[dict[str, Any]]) -> Figures:
-    """Each stage's share of the looks, and of the time that an event takes by itself."""
+    """Each stage's share of the time, and of what an event takes without the clock."""
     figures = Figures("profile")
     whole = [one["microseconds"] for one in alone]
     figures.add(JOB, COST, "µs", whole)
     figures.add_ratio(JOB, TIMES, [one["microseconds"] for one in watched], whole)
     for stage in STAGES:
-        shares = [one["seen"].get(stage, 0) / sum(one["seen"].values()) for one in watched]
+        shares = [one["seconds"].get(stage, 0) / sum(one["seconds"].values()) for one in watched]
         figures.add(stage, SHARE, "%", [100 * share for share in shares])
         figures.add(stage, COST, "µs", [a * b for a, b in zip(shares, whole, strict=True)])
     return figures

@@ -1,55 +1,63 @@
-"""The main job, looked at as it runs: `python -m benchmarks.speed.profile_job JSON FIRST EVENTS`.
+"""The main job with a clock in it: `python -m benchmarks.speed.profile_job JSON FIRST EVENTS`.
 
-The first events fill the models and are not counted. It prints, as JSON, the seconds of the others
-and, unless it is told `unwatched`, how often each stage was seen.
+The first events fill the models and are not counted. It prints, as JSON, the microseconds of an
+event and, unless it is told `unwatched`, the seconds of each stage.
 """
 
 import json
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
+
+import bytewax.operators as op
 
 from benchmarks.speed.kafka_job import Settings, okl_flow_job
-from benchmarks.speed.sampling import Rule, Sampler
+from benchmarks.speed.stopwatch import Stopwatch
 from okl_flow.events import Incoming
+from okl_flow.kafka.sink import _AtLeastOnce
+from okl_flow.kafka.source import _SlotPartition
+from okl_flow.operators.admission import Admission
+from okl_flow.operators.batch import _Batch
+from okl_flow.operators.keyed import _Logic
+from okl_flow.operators.models import Models
 from okl_flow.operators.partition import Output, Partition
+from okl_flow.pool import Pool
 
-__all__ = ["RULES", "UNWATCHED"]
+__all__ = ["STEPS", "UNWATCHED", "WATCHED"]
 
 UNWATCHED = "unwatched"
 
-RULES = (
-    Rule("read from Kafka", "okl_flow/kafka/source.py"),
-    Rule("read from Kafka", "okl_flow/kafka/reader.py"),
-    Rule("encode", "okl_flow/wire/outgoing.py"),
-    Rule("encode", "okl_flow/wire/writing.py"),
-    Rule("encode", "okl_flow/operators/encode.py"),
-    Rule("decode", "okl_flow/wire/"),
-    Rule("decode", "okl_flow/operators/decode.py"),
-    Rule("spread over partitions", "okl_flow/operators/keyed.py", "by_partition"),
-    Rule("admit", "okl_flow/operators/admission.py"),
-    Rule("admit", "okl_flow/operators/work.py"),
-    Rule("store models", "okl_flow/pool.py", "pack_all"),
-    Rule("store models", "okl_flow/operators/record.py"),
-    Rule("store models", "okl_flow/operators/disk.py"),
-    Rule("store models", "okl_flow/operators/models.py", "commit"),
-    Rule("store models", "okl_flow/operators/models.py", "trim"),
-    Rule("score and learn", "okl_flow/keeping.py"),
-    Rule("score and learn", "okl_flow/pool.py"),
-    Rule("make predictions", "okl_flow/operators/batch.py"),
-    Rule("make predictions", "okl_flow/outcome.py"),
-    Rule("the operator's other steps", "okl_flow/operators/"),
-    Rule("write to Kafka", "okl_flow/kafka/sink.py"),
-    Rule("write to Kafka", "okl_flow/kafka/producer.py"),
+WATCHED: tuple[tuple[str, type[Any], str], ...] = (
+    ("read from Kafka", _SlotPartition, "next_batch"),
+    ("find models", Models, "fetch"),
+    ("admit", Admission, "admit"),
+    ("score and learn", Pool, "step"),
+    ("make predictions", _Batch, "learned"),
+    ("store models", Models, "trim"),
+    ("store models", _Logic, "snapshot"),
+    ("store models", Partition, "settle"),
+    ("the operator's other steps", _Logic, "on_batch"),
+    ("write to Kafka", _AtLeastOnce, "write_batch"),
+    ("write to Kafka", _AtLeastOnce, "snapshot"),
 )
-"""By which frames a stage is known, the innermost frame first."""
+"""Stages by their methods."""
+
+STEPS = {
+    "batches": "decode",
+    "key": "spread over partitions",
+    "predictions": "the operator's other steps",
+    "encode": "encode",
+    "route": "write to Kafka",
+}
+"""Stages by the names of the steps that do them."""
 
 
 class Window:
     """The part of the job that is measured: from its first event to its last."""
 
-    def __init__(self, first: int, events: int, sampler: Sampler | None) -> None:
-        self._first, self._last, self._sampler = first, events, sampler
+    def __init__(self, first: int, events: int, stopwatch: Stopwatch) -> None:
+        self._first, self._last, self._stopwatch = first, events, stopwatch
         self._done = 0
         self._begun: float | None = None
         self.seconds = 0.0
@@ -59,13 +67,11 @@ class Window:
         if self._begun is None and self._done >= self._first:
             self._begun = time.perf_counter()
             self._events = self._last - self._done
-            if self._sampler is not None:
-                self._sampler.start()
+            self._stopwatch.start()
         self._done += count
         if self._done >= self._last and self._begun is not None and not self.seconds:
             self.seconds = time.perf_counter() - self._begun
-            if self._sampler is not None:
-                self._sampler.stop()
+            self._stopwatch.stop()
 
     @property
     def microseconds(self) -> float:
@@ -73,11 +79,26 @@ class Window:
         return 1e6 * self.seconds / self._events
 
 
+def watch(stopwatch: Stopwatch) -> None:
+    """Have the stages of every job timed that is made from now on."""
+    for stage, owner, method in WATCHED:
+        setattr(owner, method, stopwatch.timed(stage, getattr(owner, method)))
+    flat_map_batch = op.flat_map_batch
+
+    def timed(step_id: str, up: Any, mapper: Any) -> Any:
+        stage = STEPS.get(step_id)
+        return flat_map_batch(step_id, up, stopwatch.timed(stage, mapper) if stage else mapper)
+
+    op.flat_map_batch = timed
+
+
 def main() -> None:
     """Do the job of the command line."""
     settings = Settings(**json.loads(sys.argv[1]))
-    sampler = None if UNWATCHED in sys.argv[4:] else Sampler(RULES)
-    window = Window(int(sys.argv[2]), int(sys.argv[3]), sampler)
+    stopwatch = Stopwatch()
+    if UNWATCHED not in sys.argv[4:]:
+        watch(stopwatch)
+    window = Window(int(sys.argv[2]), int(sys.argv[3]), stopwatch)
     process = Partition.process
 
     def counted(partition: Partition, items: Sequence[Incoming]) -> list[Output]:
@@ -86,8 +107,7 @@ def main() -> None:
 
     Partition.process = counted  # type: ignore[method-assign]  # there is no other place to look
     okl_flow_job(settings, 0)
-    seen = {} if sampler is None else dict(sampler.seen)
-    print(json.dumps({"microseconds": window.microseconds, "seen": seen}))
+    print(json.dumps({"microseconds": window.microseconds, "seconds": stopwatch.seconds}))
 
 
 if __name__ == "__main__":

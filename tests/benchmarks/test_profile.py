@@ -1,80 +1,103 @@
-"""Who looks at a job sees its stages."""
+"""The time of a job is shared out to its stages."""
 
-import ast
-import sys
-import threading
-from pathlib import Path
-
+import bytewax.operators as op
 import pytest
+from bytewax.dataflow import Dataflow
+from bytewax.testing import TestingSource
 
-import okl_flow
 from benchmarks.speed import picture
-from benchmarks.speed.profile import COST, JOB, SHARE, STAGES, figures_of, table
-from benchmarks.speed.profile_job import RULES, Window
-from benchmarks.speed.sampling import ELSEWHERE, Rule, Sampler, stage_of
-
-ROOT = Path(okl_flow.__file__).parents[1]
-
-
-def called(*places):
-    """The innermost frame of functions in files, each called by the one before it."""
-    names = {"frame": sys._getframe}
-    for file, function in reversed(places):
-        call = "inner()" if "inner" in names else "frame()"
-        own = dict(names)
-        exec(compile(f"def {function}(): return {call}", f"/any/{file}", "exec"), own)
-        names["inner"] = own[function]
-    return names["inner"]()
+from benchmarks.speed.profile import COST, JOB, SHARE, STAGES, TIMES, figures_of, table
+from benchmarks.speed.profile_job import STEPS, WATCHED, Window
+from benchmarks.speed.stopwatch import ELSEWHERE, Stopwatch
+from okl_flow import kafka, make_learner
+from okl_flow.operators import decode, encode, prequential
+from okl_flow.wire import Columns
 
 
-def test_the_innermost_frame_that_is_known_says_the_stage():
-    rules = [Rule("pack", "b.py", "pack_all"), Rule("learn", "b.py"), Rule("hold", "a.py")]
-    assert stage_of(called(("a.py", "hold"), ("b.py", "step")), rules) == "learn"
-    assert stage_of(called(("a.py", "hold"), ("b.py", "pack_all")), rules) == "pack"
-    assert stage_of(called(("a.py", "hold"), ("c.py", "helper")), rules) == "hold"
-    assert stage_of(called(("c.py", "helper")), rules) == ELSEWHERE
-    assert stage_of(None, rules) == ELSEWHERE
+@pytest.fixture
+def now():
+    """The time, which passes when it is told to."""
+    return [0.0]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_rules_name_files_and_functions_that_are_there(rule):
-    place = ROOT / rule.file
-    if rule.file.endswith("/"):
-        assert any(place.glob("*.py"))
-        return
-    tree = ast.parse(place.read_text())
-    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    assert rule.function is None or rule.function in names
+@pytest.fixture
+def stopwatch(now):
+    return Stopwatch(lambda: now[0])
 
 
-def test_every_stage_has_a_rule():
-    assert {rule.stage for rule in RULES} | {ELSEWHERE} == set(STAGES)
+def passing(now, seconds, then=None):
+    """A function that takes so long, and then calls another."""
+
+    def run(*args):
+        now[0] += seconds
+        if then is not None:
+            then(*args)
+        now[0] += seconds
+        return args
+
+    return run
 
 
-def test_a_sampler_sees_what_another_thread_is_at():
-    names = {}
-    exec(compile("def turn(end):\n  while not end.is_set(): pass", "/any/busy.py", "exec"), names)
-    end = threading.Event()
-    busy = threading.Thread(target=names["turn"], args=(end,))
-    sampler = Sampler([Rule("turn", "/any/busy.py")])
-    before = sys.getswitchinterval()
-    busy.start()
-    sampler.start()
-    try:
-        for _ in range(1000):
-            if sampler.seen["turn"] > 3:
-                break
-            end.wait(0.01)
-    finally:
-        end.set()
-        busy.join()
-        sampler.stop()
-    assert sampler.seen["turn"] > 3
-    assert sys.getswitchinterval() == before
+def test_each_moment_counts_for_the_innermost_stage(now, stopwatch):
+    inner = stopwatch.timed("learn", passing(now, 3.0))
+    outer = stopwatch.timed("process", passing(now, 1.0, inner))
+    stopwatch.start()
+    now[0] += 0.5
+    assert outer("an", "event") == ("an", "event")
+    inner()
+    now[0] += 0.25
+    stopwatch.stop()
+    outer()
+    assert stopwatch.seconds == {"learn": 12.0, "process": 2.0, ELSEWHERE: 0.75}
+
+
+def test_what_is_under_way_at_the_start_counts_from_there(now, stopwatch):
+    stopwatch.timed("learn", passing(now, 2.0, stopwatch.start))()
+    stopwatch.stop()
+    assert stopwatch.seconds == {"learn": 2.0, ELSEWHERE: 0.0}
+
+
+def test_a_stage_that_fails_is_over(now, stopwatch):
+    def fail():
+        now[0] += 1.0
+        raise ValueError("no")
+
+    stopwatch.start()
+    with pytest.raises(ValueError, match="no"):
+        stopwatch.timed("learn", fail)()
+    now[0] += 2.0
+    stopwatch.stop()
+    assert stopwatch.seconds == {"learn": 1.0, ELSEWHERE: 2.0}
+
+
+@pytest.mark.parametrize(("stage", "owner", "method"), WATCHED)
+def test_what_is_watched_is_there(stage, owner, method):
+    assert callable(getattr(owner, method))
+
+
+def test_the_steps_that_are_watched_are_those_of_a_flow(monkeypatch):
+    real, made = op.flat_map_batch, []
+
+    def flat_map_batch(step_id, up, mapper):
+        made.append(step_id)
+        return real(step_id, up, mapper)
+
+    monkeypatch.setattr(op, "flat_map_batch", flat_map_batch)
+    flow = Dataflow("watched")
+    decoded = decode("decode", op.input("in", flow, TestingSource([])), features=Columns(2))
+    out = prequential("learn", decoded.events, make_learner("kogd", budget=2))
+    kafka.output("write", encode("encode", out.predictions), "out", brokers="localhost:9")
+    assert set(made) >= STEPS.keys()
+
+
+def test_every_stage_is_watched():
+    watched = {stage for stage, _owner, _method in WATCHED} | set(STEPS.values())
+    assert watched | {ELSEWHERE} == set(STAGES)
 
 
 def test_the_first_events_are_not_in_the_window():
-    window = Window(100, 300, None)
+    stopwatch = Stopwatch()
+    window = Window(100, 300, stopwatch)
     for _ in range(2):
         window.pass_by(60)
         assert window.seconds == 0.0
@@ -82,16 +105,17 @@ def test_the_first_events_are_not_in_the_window():
         window.pass_by(60)
     assert window.seconds > 0.0
     assert window.microseconds == pytest.approx(1e6 * window.seconds / 180)
+    assert sum(stopwatch.seconds.values()) == pytest.approx(window.seconds, abs=1e-3)
 
 
-def test_an_event_is_shared_out_by_what_was_seen(tmp_path):
-    seen = {"decode": 30, "score and learn": 60, ELSEWHERE: 10}
-    watched = [{"microseconds": 11.0, "seen": seen}, {"microseconds": 12.0, "seen": seen}]
+def test_an_event_is_shared_out_by_what_the_clock_says(tmp_path):
+    seconds = {"decode": 0.3, "score and learn": 0.6, ELSEWHERE: 0.1}
+    watched = [{"microseconds": one, "seconds": seconds} for one in (11.0, 12.0)]
     figures = figures_of(watched, [{"microseconds": 10.0}, {"microseconds": 10.0}])
     assert figures.value("decode", COST) == pytest.approx(3.0)
     assert figures.value("admit", SHARE) == 0.0
     assert sum(figures.value(stage, SHARE) for stage in STAGES) == pytest.approx(100.0)
-    assert figures.value(JOB, "watched to unwatched") == pytest.approx(1.15)
+    assert figures.value(JOB, TIMES) == pytest.approx(1.15)
     assert all(f"| {stage} | " in table(figures) for stage in STAGES)
     picture.draw_profile(figures, tmp_path / "profile.svg")
     drawn = (tmp_path / "profile.svg").read_text()
