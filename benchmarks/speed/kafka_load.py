@@ -73,6 +73,11 @@ class Events:
             json.dumps({"features": x, "label": label}, separators=(",", ":")).encode()[1:]
             for x, label in zip(X.tolist(), labels.tolist(), strict=True)
         ]
+        return self._endless(rests, rng)
+
+    def _endless(
+        self, rests: list[bytes], rng: np.random.Generator
+    ) -> Iterator[tuple[bytes, bytes]]:
         for at in itertools.count(0, DISTINCT):
             places = np.arange(at, at + DISTINCT)
             any_key = rng.integers(0, self.keys, DISTINCT)
@@ -114,10 +119,16 @@ def write(brokers: str, name: str, events: Events, count: int, partitioner: str 
     producer, left = producer_to(brokers, partitioner), itertools.islice(events.drawn(), count)
     while some := list(itertools.islice(left, SOME)):
         messages = [{"key": key, "value": b'{"key":"%b",%b' % (key, rest)} for key, rest in some]
-        producer.produce_batch(name, messages)
-        while len(producer) > UNDER_WAY:
-            producer.poll(0.01)
+        send(producer, name, messages)
     producer.flush()
+
+
+def send(producer: Any, name: str, messages: list[dict[str, bytes]]) -> None:
+    """Let events leave, when no more are under way than the client takes."""
+    while len(producer) > UNDER_WAY:
+        producer.poll(0.01)
+    if messages and producer.produce_batch(name, messages) < len(messages):
+        raise RuntimeError(f"the client did not take all of {len(messages)} events")
 
 
 def keep_schedule(load: Load) -> None:
@@ -125,15 +136,14 @@ def keep_schedule(load: Load) -> None:
     producer, endless = producer_to(load.brokers), Events().drawn()
     sent, count, begun = 0, round(load.rate * load.seconds), time.monotonic()
     while sent < count:
-        due = min(count, int((time.monotonic() - begun) * load.rate))
+        due = min(count, sent + SOME, int((time.monotonic() - begun) * load.rate))
         messages = []
         for number, (key, rest) in zip(range(sent, due), endless, strict=False):
             when = int((begun + number / load.rate) * 1e6)
             value = b'{"id":"%d","key":"%b",%b' % (when, key, rest)
             messages.append({"key": key, "value": value})
         sent = due
-        if messages:
-            producer.produce_batch(load.topic, messages)
+        send(producer, load.topic, messages)
         producer.poll(TICK)
     producer.flush()
 
