@@ -22,9 +22,9 @@ from okl_flow.wire import (
     SchemaRegistry,
     Vectors,
 )
+from tests.wire.avro_records import FULL, framed, written
 from tests.wire.plain import plain
 from tests.wire.registry import serving
-from tests.wire.test_avro import FULL, framed, written
 
 
 def raws(count=25):

@@ -11,7 +11,8 @@ from okl_flow.events import Event, Forget, Label, Reject
 from okl_flow.wire import Columns, Decoder, Encoder, Hashing, Raw
 from okl_flow.wire.schema import RECORDS, schema_of
 from tests.wire.plain import one
-from tests.wire.test_decoder import FULL, objects
+from tests.wire.test_decoder import FULL
+from tests.wire.test_decoder_outcomes import objects
 from tests.wire.test_outgoing import ALARM, PREDICTION, REJECT, REPORT
 
 TYPES = {
