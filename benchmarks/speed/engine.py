@@ -28,7 +28,9 @@ __all__ = [
     "LIMITED",
     "ONE_KEY",
     "RATE",
+    "LEARNER",
     "SHARE",
+    "TURNS_OF_MILLION",
     "case_of",
     "measured",
 ]

@@ -29,7 +29,17 @@ from benchmarks.speed.kafka_load import (
     topic,
     write,
 )
-from benchmarks.speed.kafka_run import COST, RATE, SINK_PARTITIONS, Job, broker, rate, running
+from benchmarks.speed.kafka_run import (
+    COST,
+    RATE,
+    SINK_PARTITIONS,
+    Job,
+    Part,
+    broker,
+    rate,
+    rates,
+    running,
+)
 from benchmarks.speed.kafka_scaling import can_hold, processor_micros
 from benchmarks.speed.report import Report
 from tests.kafka.jars import libraries
@@ -101,31 +111,20 @@ QUICK = Size(60_000, 20_000, 600, 200, 1, 3.0)
 
 
 @contextmanager
-def sources(brokers: str, size: Size) -> Iterator[dict[Job, str]]:
-    """Of each job the topic that it reads, with all events in it."""
-    found: dict[tuple[int, str, bool], str] = {}
+def sources(brokers: str, size: Size) -> Iterator[dict[Job, Part]]:
+    """Of each job what it reads, with all events in it."""
+    found: dict[tuple[int, str, bool], Part] = {}
     with ExitStack() as topics:
         for job in JOBS:
             kind = (job.partitions, job.partitioner, job.is_slow)
             if kind not in found:
-                found[kind] = topics.enter_context(topic(brokers, "events", job.partitions))
-                count = size.slow_events if job.is_slow else size.events
-                write(brokers, found[kind], job.events, count, job.partitioner)
+                name = topics.enter_context(topic(brokers, "events", job.partitions))
+                first, count = size.first, size.events
+                if job.is_slow:
+                    first, count = size.slow_first, size.slow_events
+                write(brokers, name, job.events, count, job.partitioner)
+                found[kind] = Part(name, first, count)
         yield {job: found[job.partitions, job.partitioner, job.is_slow] for job in JOBS}
-
-
-def rates(brokers: str, size: Size, read: Mapping[Job, str]) -> dict[Job, list[float]]:
-    """The events per second of each job, round by round."""
-    found: dict[Job, list[float]] = {job: [] for job in JOBS}
-    for number in range(size.rounds):
-        for job in JOBS:
-            count, first = size.events, size.first
-            if job.is_slow:
-                count, first = size.slow_events, size.slow_first
-            here = rate(job, brokers, read[job], count, first)
-            found[job].append(here)
-            print(f"round {number + 1}: {job.title}: {here:,.0f} events/s", flush=True)
-    return found
 
 
 def latencies(figures: Figures, brokers: str, size: Size) -> None:
@@ -162,24 +161,24 @@ def latencies(figures: Figures, brokers: str, size: Size) -> None:
             one.send_signal(signal.SIGTERM)
 
 
-def scaling(figures: Figures, brokers: str, size: Size, read: Mapping[Job, str]) -> None:
+def scaling(figures: Figures, brokers: str, parts: Mapping[Job, Part], rounds: int) -> None:
     """What a second process brings: by processor time, and with processes that are held back."""
     jobs = (MANY, TWO, CROSSED)
     costs: dict[Job, list[float]] = {job: [] for job in jobs}
     paces: dict[Job, list[float]] = {job: [] for job in jobs} if can_hold() else {}
-    for number in range(size.rounds):
+    for number in range(rounds):
         for job, found in costs.items():
-            endless = replace(job, epoch=ENDLESS)
+            part, endless = parts[job], replace(job, epoch=ENDLESS)
             with (
                 topic(brokers, "predictions", SINK_PARTITIONS) as sink,
-                running(endless, brokers, read[job], sink, size.events) as started,
+                running(endless, brokers, part.topic, sink, part.end) as started,
             ):
-                used = processor_micros(brokers, sink, started, size.first, size.events)
+                used = processor_micros(brokers, sink, started, part.begin, part.end)
             found.append(used)
             print(f"round {number + 1}: {job.title}: {used:.1f} µs each", flush=True)
         for job, found in paces.items():
             slow = replace(job, epoch=HELD_EPOCH)
-            pace = rate(slow, brokers, read[job], size.events, size.first, HELD)
+            pace = rate(slow, brokers, parts[job], HELD)
             found.append(pace)
             print(f"round {number + 1}: {job.title}, held: {pace:,.0f} events/s", flush=True)
     for job, found in costs.items():
@@ -271,14 +270,11 @@ def measured(*, quick: bool) -> Report:
     size = QUICK if quick else Size()
     figures = Figures("kafka")
     with broker() as brokers:
-        with sources(brokers, size) as read:
-            found = rates(brokers, size, read)
-            for job, each in found.items():
-                figures.add(job.title, RATE, "events/s", each)
-                figures.add(job.title, COST, "µs", [1e6 / one for one in each])
+        with sources(brokers, size) as parts:
+            found = rates(figures, brokers, parts, size.rounds)
             for job, other in RATIOS:
                 figures.add_ratio(job.title, times_of(other), found[job], found[other])
-            scaling(figures, brokers, size, read)
+            scaling(figures, brokers, parts, size.rounds)
         kafka_keys.measure(figures, brokers, kafka_keys.QUICK if quick else kafka_keys.Size())
         latencies(figures, brokers, size)
     sections = [

@@ -9,20 +9,31 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bytewax.recovery import init_db_dir
 
+from benchmarks.speed.figures import Figures
 from benchmarks.speed.kafka_job import BUDGET, EPOCH, IN_MEMORY, Settings
 from benchmarks.speed.kafka_load import MURMUR2, Events, append_times, topic
 from benchmarks.speed.kafka_scaling import held
 from tests.kafka.broker import Cluster, free_ports
 
-__all__ = ["COST", "RATE", "SINK_PARTITIONS", "Job", "broker", "rate", "running", "wait"]
+__all__ = [
+    "COST",
+    "RATE",
+    "SINK_PARTITIONS",
+    "Job",
+    "Part",
+    "broker",
+    "rate",
+    "rates",
+    "running",
+]
 
 SINK_PARTITIONS = 4
 PATIENCE = 600.0  # seconds that one job may take
@@ -44,6 +55,14 @@ class Job:
     events: Events = Events()
     budget: int = BUDGET
     keys_in_memory: int = IN_MEMORY
+
+
+class Part(NamedTuple):
+    """The part of a topic that a job is measured on. What comes before it fills the models."""
+
+    topic: str
+    begin: int
+    end: int
 
 
 @contextmanager
@@ -77,12 +96,12 @@ def running(job: Job, brokers: str, source: str, sink: str, count: int | None) -
         sink,
         count,
         str(folder),
-        job.delivery,
-        addresses,
-        job.epoch,
-        job.events.dim,
-        job.budget,
-        job.keys_in_memory,
+        delivery=job.delivery,
+        addresses=addresses,
+        epoch=job.epoch,
+        dim=job.events.dim,
+        budget=job.budget,
+        keys_in_memory=job.keys_in_memory,
     )
     command = [sys.executable, "-m", "benchmarks.speed.kafka_job", json.dumps(asdict(settings))]
     with (folder / "log").open("wb") as log:
@@ -109,12 +128,26 @@ def wait(processes: Sequence[Any]) -> None:
         one.wait(PATIENCE)
 
 
-def rate(
-    job: Job, brokers: str, source: str, count: int, first: int, share: float | None = None
-) -> float:
-    """The events per second of a job, without its first ones; `share` is that of `held`."""
+def rate(job: Job, brokers: str, part: Part, share: float | None = None) -> float:
+    """The events per second of a job; `share` is that of `held`."""
     with topic(brokers, "predictions", SINK_PARTITIONS) as sink:
-        with running(job, brokers, source, sink, count) as started, held(started, share):
+        with running(job, brokers, part.topic, sink, part.end) as started, held(started, share):
             wait(started)
-        times = append_times(brokers, sink, count)
-    return float((count - first) / (times[-1] - times[first]))
+        times = append_times(brokers, sink, part.end)
+    return float((part.end - part.begin) / (times[-1] - times[part.begin]))
+
+
+def rates(
+    figures: Figures, brokers: str, parts: Mapping[Job, Part], rounds: int
+) -> dict[Job, list[float]]:
+    """The events per second of each job, round by round, all jobs in turns."""
+    found: dict[Job, list[float]] = {job: [] for job in parts}
+    for number in range(rounds):
+        for job, part in parts.items():
+            here = rate(job, brokers, part)
+            found[job].append(here)
+            print(f"round {number + 1}: {job.title}: {here:,.0f} events/s", flush=True)
+    for job, each in found.items():
+        figures.add(job.title, RATE, "events/s", each)
+        figures.add(job.title, COST, "µs", [1e6 / one for one in each])
+    return found

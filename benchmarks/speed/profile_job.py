@@ -6,7 +6,6 @@ event and, unless it is told `unwatched`, the seconds of each stage.
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,24 +58,21 @@ class Window:
     def __init__(self, first: int, events: int, stopwatch: Stopwatch) -> None:
         self._first, self._last, self._stopwatch = first, events, stopwatch
         self._done = 0
-        self._begun: float | None = None
-        self.seconds = 0.0
+        self._events = 0
 
     def pass_by(self, count: int) -> None:
         """So many events are about to be worked on."""
-        if self._begun is None and self._done >= self._first:
-            self._begun = time.perf_counter()
+        if self._first <= self._done < self._last and not self._events:
             self._events = self._last - self._done
             self._stopwatch.start()
         self._done += count
-        if self._done >= self._last and self._begun is not None and not self.seconds:
-            self.seconds = time.perf_counter() - self._begun
+        if self._done >= self._last:
             self._stopwatch.stop()
 
     @property
     def microseconds(self) -> float:
         """Of an event."""
-        return 1e6 * self.seconds / self._events
+        return 1e6 * sum(self._stopwatch.seconds.values()) / self._events
 
 
 def watch(stopwatch: Stopwatch) -> None:
