@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.report import RESULTS, markdown
-from benchmarks.speed import engine, flat, kafka, learners, peers, profile, resume
+from benchmarks.speed import engine, flat, kafka, kafka_keys, learners, peers, profile, resume
 from benchmarks.speed.figures import Figures, results, shown
 from benchmarks.speed.goals import goal_table
 from benchmarks.speed.parts import PARTS
@@ -95,6 +95,7 @@ CONTENTS: dict[str, Callable[[], str]] = {
     "keys": partial(_table, "engine", engine.table),
     "resume": partial(_table, "resume", resume.table),
     "topics": partial(_table, "kafka", kafka.rate_table),
+    "many": partial(_table, "kafka", kafka_keys.table),
     "stages": partial(_table, "profile", profile.table),
     "circumstances": circumstances,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.report import markdown
-from benchmarks.speed import engine, flat, kafka, learners, peers, resume
+from benchmarks.speed import engine, flat, kafka, kafka_keys, learners, peers, resume
 from benchmarks.speed.figures import Figure, Figures, results, shown
 from okl_flow.registry import REGISTRY
 
@@ -116,6 +116,10 @@ def _kafka_goals() -> list[Goal]:
     return [
         rate("topic to topic, events/s per process", 100_000.0),
         rate(first, 80_000.0),
+        Goal("topic to topic, a million keys, events/s per process", "kafka",
+             [kafka_keys.MILLION.title], kafka.RATE, 80_000.0, at_least=True),
+        Goal("topic to topic, a million keys: an event, to one of 1,000 keys", "kafka",
+             [kafka_keys.MILLION.title], kafka_keys.GROWN, 2.0),
         ratio("topic to topic, to a bare loop with the client's defaults", ours, kafka.BARE, 0.7),
         ratio(first, ours, kafka.BARE, 0.6),
         ratio("topic to topic, to a bare loop with our settings", ours, kafka.FAST_BARE, 0.7),

@@ -9,7 +9,7 @@ from benchmarks.speed.figures import Figures
 from benchmarks.speed.kafka_load import Events, topic, write
 from benchmarks.speed.kafka_run import COST, RATE, Job, Part, rates
 
-__all__ = ["MILLION", "QUICK", "Size", "measure", "section"]
+__all__ = ["MILLION", "QUICK", "Size", "measure", "section", "table"]
 
 BUDGET, DIM = LEARNER["budget"], 8  # as where many keys are learned without Kafka
 IN_MEMORY = 2_000_000  # keys: all of them
@@ -61,6 +61,11 @@ def section(figures: Figures) -> tuple[str, str, str]:
         "keys are drawn at random. The broker and the threads of RocksDB have the job's two cores "
         "too."
     )
+    return "## Many keys", text, table(figures)
+
+
+def table(figures: Figures) -> str:
+    """A line for each number of keys."""
     lines = [
         [job.title, figures.text(job.title, RATE), figures.spread(job.title, RATE),
          figures.text(job.title, COST), figures.text(job.title, GROWN),
@@ -68,4 +73,4 @@ def section(figures: Figures) -> tuple[str, str, str]:
         for job in (THOUSAND, MILLION)
     ]  # fmt: skip
     header = ["", "events/s", "from and to", "µs per event", "to 1,000 keys", "from and to"]
-    return "## Many keys", text, markdown(header, lines)
+    return markdown(header, lines)
