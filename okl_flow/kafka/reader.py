@@ -93,6 +93,7 @@ class Reader:
         self._consumer: Any = self._connection.made(Consumer, settings)
         self._answered = time.monotonic()
         self._listed = {topic: self._parts_of(topic) for topic in reading.topics}
+        self._names = {topic: topic for topic in reading.topics}  # one text for all records
         self._slots: dict[Part, Slot] = {}
         self._own: dict[int, Slot] = {}
         self._next: dict[Part, int] = {}  # what the consumer is to bring next
@@ -228,12 +229,12 @@ class Reader:
             self._idle_until = now + _IDLE_SECONDS
 
     def _deal(self, messages: list[Any]) -> None:
-        slots, ends, tail = self._slots, self._ends, self._reading.tail
+        names, slots, ends, tail = self._names, self._slots, self._ends, self._reading.tail
         for message in messages:
             if message.error() is not None:
                 self._met(message)
                 continue
-            topic, number, offset = message.topic(), message.partition(), message.offset()
+            topic, number, offset = names[message.topic()], message.partition(), message.offset()
             part = (topic, number)
             slot = slots[part]
             if not tail and offset >= ends[part]:

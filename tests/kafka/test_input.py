@@ -36,6 +36,12 @@ def test_records_are_those_of_the_topic_in_its_order(batch_size, broker):
     assert all(offsets == sorted(offsets) for offsets in by_partition(found).values())
 
 
+def test_records_share_the_name_of_their_topic(broker):
+    topic = make_topic(broker, unique("in"), 2)
+    write(broker, topic, [(b"k%d" % n, b"v%d" % n) for n in range(50)])
+    assert len({id(raw.topic) for raw in take(broker, topic)}) == 1
+
+
 def test_null_keys_tombstones_empty_values_and_headers(broker):
     topic = make_topic(broker, unique("in"))
     producer = KafkaProducer(bootstrap_servers=broker)
