@@ -271,6 +271,7 @@ def first_up_to(values: Array, size: int, limit: float) -> int:
 
 _four_wide, _four_narrow = tile_products(4, 3), tile_products(4, 1)
 _one_wide, _one_narrow = tile_products(1, 3), tile_products(1, 1)
+_four_lower, _one_lower = tile_products(4, 3, lower=True), tile_products(1, 3, lower=True)
 _WIDE = 3 * LANES
 
 
@@ -304,11 +305,14 @@ def _fill_lines(lines: Array, e: int, four: bool, lower: bool, matrix: Array, ou
     size, width = matrix.shape
     c = 0
     while c + _WIDE <= width:
-        begin = c if lower else 0
-        if four:
-            _four_wide(lines, e, matrix, begin, size, c, out)
+        if lower and four:
+            _four_lower(lines, e, matrix, c, size, c, out)
+        elif lower:
+            _one_lower(lines, e, matrix, c, size, c, out)
+        elif four:
+            _four_wide(lines, e, matrix, 0, size, c, out)
         else:
-            _one_wide(lines, e, matrix, begin, size, c, out)
+            _one_wide(lines, e, matrix, 0, size, c, out)
         c += _WIDE
     while c < width and width >= LANES:
         c = min(c, width - LANES)  # the last tile may overlap the one before it

@@ -14,6 +14,7 @@ from numba.core import cgutils
 from okl_flow.lanes import (
     FLOAT_ALIGNMENT,
     INDEX,
+    LANES,
     ZEROS,
     check_arrays,
     everywhere,
@@ -25,13 +26,16 @@ from okl_flow.lanes import (
 __all__ = ["tile_distances", "tile_dots", "tile_products"]
 
 
-def tile_products(line_count: int, vector_count: int) -> Any:
+def tile_products(line_count: int, vector_count: int, *, lower: bool = False) -> Any:
     """An operation that fills a tile of a product of matrices, in registers.
 
     The tile has `line_count` lines and `vector_count` times eight columns. The operation takes
     (lines, line, matrix, begin, end, column, out) and writes, for e < line_count and columns c
     of the tile, out[line + e, c] = sum of lines[line + e, i] * matrix[i, c] over begin <= i <
     end, in that order. Each number of the matrix is read once for all lines.
+
+    With `lower` the matrix has zeros above its diagonal, and begin is column: what is zero in
+    whole vectors is not read.
     """
 
     @operation
@@ -48,7 +52,7 @@ def tile_products(line_count: int, vector_count: int) -> Any:
         check_arrays(2, lines=lines, matrix=matrix, out=out)
         whole = types.int64
         signature = types.void(lines, whole, matrix, whole, whole, whole, out)
-        return signature, lambda *call: _generate_tile(line_count, vector_count, *call)
+        return signature, lambda *call: _generate_tile(line_count, vector_count, lower, *call)
 
     return fill_tile
 
@@ -64,7 +68,13 @@ def _offset(builder: Any, first: Any, length: Any, second: Any) -> Any:
 
 
 def _generate_tile(
-    line_count: int, vector_count: int, context: Any, builder: Any, signature: Any, arguments: Any
+    line_count: int,
+    vector_count: int,
+    lower: bool,
+    context: Any,
+    builder: Any,
+    signature: Any,
+    arguments: Any,
 ) -> Any:
     """The code of a tile."""
     line, begin, end, column = (arguments[place] for place in (1, 3, 4, 5))
@@ -75,15 +85,23 @@ def _generate_tile(
     )
     numbers = [builder.add(line, whole(e)) for e in range(line_count)]
     sums = _zeros(builder, line_count, vector_count)
-    with cgutils.for_range_slice(builder, begin, end, whole(1)) as (i, _count):
-        row = vectors_at(builder, matrix, _offset(builder, i, row_length, column))
-        vectors = [load_vector(builder, row, INDEX(v)) for v in range(vector_count)]
-        for number, own in zip(numbers, sums, strict=True):
-            factor = builder.load(builder.gep(lines, [_offset(builder, number, line_length, i)]))
-            factors = everywhere(builder, factor)
-            for vector, total in zip(vectors, own, strict=True):
-                product = builder.fmul(vector, factors)
-                builder.store(builder.fadd(builder.load(total), product), total)
+
+    def add_rows(first: Any, last: Any, vectors_held: int) -> None:
+        with cgutils.for_range_slice(builder, first, last, whole(1)) as (i, _count):
+            row = vectors_at(builder, matrix, _offset(builder, i, row_length, column))
+            vectors = [load_vector(builder, row, INDEX(v)) for v in range(vectors_held)]
+            for number, own in zip(numbers, sums, strict=True):
+                place = _offset(builder, number, line_length, i)
+                factors = everywhere(builder, builder.load(builder.gep(lines, [place])))
+                for vector, total in zip(vectors, own[:vectors_held], strict=True):
+                    product = builder.fmul(vector, factors)
+                    builder.store(builder.fadd(builder.load(total), product), total)
+
+    for vectors_held in range(1, vector_count if lower else 1):
+        middle = builder.add(begin, whole(LANES))
+        add_rows(begin, middle, vectors_held)
+        begin = middle
+    add_rows(begin, end, vector_count)
     for number, own in zip(numbers, sums, strict=True):
         _write_sums(builder, own, out, _offset(builder, number, out_length, column))
     return context.get_dummy_value()
