@@ -59,7 +59,7 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) kafka ## measure speed, into benchmarks/results/: 20 minutes; PART=engine is one part
+bench: $(READY) kafka ## measure speed, into benchmarks/results/: half an hour; PART=engine is one part
 	$(WITH_PEERS)
 	$(BIN)/python -m benchmarks.speed $(PART) $(if $(QUICK),--quick)
 	$(BIN)/python -m benchmarks.readme
