@@ -1,9 +1,10 @@
 """One consumer for all partitions of a worker, which deals records out to slots."""
 
 import logging
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ _COMMIT_SECONDS = 1.0
 _LAST_COMMIT_SECONDS = 5.0
 _IDLE_SECONDS = 0.002
 _FETCH_PAUSE_MS = 50  # when enough is fetched: the client's own second is longer than that lasts
+_NO_END = sys.maxsize
 _STOPPING = (KafkaError._AUTHENTICATION, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 _log = logging.getLogger("okl_flow.kafka")
@@ -54,16 +56,25 @@ class Slot:
 
     def __init__(self) -> None:
         self.ready: list[Raw] = []
-        self.ahead: dict[Part, int] = {}  # where the partitions go on after `ready`
+        self.places: list[Place] = []
         self.parts: dict[Part, int] = {}  # where they go on after what was handed over
         self.open: set[Part] = set()  # those that have not come to their end
 
     def take(self) -> list[Raw]:
         """Hand over what is ready."""
         taken, self.ready = self.ready, []
-        self.parts.update(self.ahead)
-        self.ahead = {}
+        self.parts = {place.part: place.next for place in self.places}
         return taken
+
+
+@dataclass(slots=True)
+class Place:
+    """How far a partition is read."""
+
+    part: Part
+    slot: Slot
+    next: int  # what the consumer is to bring
+    end: int  # where to stop
 
 
 class Reader:
@@ -93,11 +104,8 @@ class Reader:
         self._consumer: Any = self._connection.made(Consumer, settings)
         self._answered = time.monotonic()
         self._listed = {topic: self._parts_of(topic) for topic in reading.topics}
-        self._names = {topic: topic for topic in reading.topics}  # one text for all records
-        self._slots: dict[Part, Slot] = {}
+        self._places: dict[str, dict[int, Place]] = {topic: {} for topic in reading.topics}
         self._own: dict[int, Slot] = {}
-        self._next: dict[Part, int] = {}  # what the consumer is to bring next
-        self._ends: dict[Part, int] = {}  # without `tail`: where to stop
         self._assigned = True
         self._held = 0
         self._idle_until = 0.0
@@ -115,7 +123,7 @@ class Reader:
     @property
     def has_parts(self) -> bool:
         """Whether there is any partition to read."""
-        return bool(self._slots)
+        return any(self._places.values())
 
     def add(self, number: int, slot: Slot, known: Sequence[str], parts: dict[Part, int]) -> None:
         """Read the partitions of a slot: from where they were, or from the start."""
@@ -181,11 +189,12 @@ class Reader:
         low, high = self._edges(part)
         if resumed and not low <= offset <= high:
             offset = self._instead(part, offset, low, high)
-        slot.parts[part] = self._next[part] = offset
-        self._slots[part] = slot
-        if not self._reading.tail:
-            self._ends[part] = high
-        if self._reading.tail or offset < high:
+        topic, number = part
+        place = Place(part, slot, offset, _NO_END if self._reading.tail else high)
+        self._places[topic][number] = place
+        slot.places.append(place)
+        slot.parts[part] = offset
+        if offset < place.end:
             slot.open.add(part)
         self._assigned = False
 
@@ -214,7 +223,7 @@ class Reader:
         if now >= self._refresh_at:
             self._refresh(now)
         if not self._assigned:
-            parts = [TopicPartition(*part, offset) for part, offset in self._next.items()]
+            parts = [TopicPartition(*place.part, place.next) for place in self._all()]
             self._consumer.assign(parts)
             self._assigned = True
         try:
@@ -229,34 +238,34 @@ class Reader:
             self._idle_until = now + _IDLE_SECONDS
 
     def _deal(self, messages: list[Any]) -> None:
-        names, slots, ends, tail = self._names, self._slots, self._ends, self._reading.tail
+        places, dealt = self._places, 0
         for message in messages:
             if message.error() is not None:
                 self._met(message)
                 continue
-            topic, number, offset = names[message.topic()], message.partition(), message.offset()
-            part = (topic, number)
-            slot = slots[part]
-            if not tail and offset >= ends[part]:
-                slot.open.discard(part)
-                continue
-            _kind, stamp = message.timestamp()
-            time = stamp if stamp >= 0 else None
-            slot.ready.append(Raw(message.value(), message.key(), topic, number, offset, time))
-            slot.ahead[part] = self._next[part] = offset + 1
-            self._held += 1
-            if not tail and offset + 1 >= ends[part]:
-                slot.open.discard(part)
+            place, offset = places[message.topic()][message.partition()], message.offset()
+            if offset < place.end:
+                # One text of the topic for all: the client makes one for each message.
+                topic, number = place.part
+                _kind, stamp = message.timestamp()
+                time = stamp if stamp >= 0 else None
+                raw = Raw(message.value(), message.key(), topic, number, offset, time)
+                place.slot.ready.append(raw)
+                place.next = offset + 1
+                dealt += 1
+            if offset + 1 >= place.end:
+                place.slot.open.discard(place.part)
+        self._held += dealt
 
     def _met(self, message: Any) -> None:
         """What came in place of a record."""
-        error, part = message.error(), (message.topic(), message.partition())
+        error = message.error()
         if error.code() == KafkaError._PARTITION_EOF:
-            self._slots[part].open.discard(part)
+            place = self._places[message.topic()][message.partition()]
+            place.slot.open.discard(place.part)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            low, high = self._edges(part)
-            self._next[part] = self._instead(part, self._next[part], low, high)
-            self._slots[part].ahead[part] = self._next[part]
+            place = self._places[message.topic()][message.partition()]
+            place.next = self._instead(place.part, place.next, *self._edges(place.part))
             self._assigned = False
         elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             self._refresh_at = min(self._refresh_at, time.monotonic() + _REFRESH_PATIENCE)
@@ -300,7 +309,7 @@ class Reader:
             if self._reading.tail:
                 for number in sorted(found.partitions):
                     slot = self._own.get(slot_of(number))
-                    if slot is not None and (topic, number) not in self._slots:
+                    if slot is not None and number not in self._places[topic]:
                         self._begin((topic, number), slot, self._edge((topic, number), "earliest"))
 
     def handed_over(self, count: int) -> None:
@@ -337,10 +346,17 @@ class Reader:
         )
 
     def _measure(self) -> None:
-        for part, slot in self._slots.items():
-            _low, high = self._consumer.get_watermark_offsets(TopicPartition(*part), cached=True)
+        for place in self._all():
+            part = TopicPartition(*place.part)
+            _low, high = self._consumer.get_watermark_offsets(part, cached=True)
             if high >= 0:
-                _lag.labels(part[0], str(part[1])).set(max(0, high - slot.parts[part]))
+                lag = max(0, high - place.slot.parts[place.part])
+                _lag.labels(part.topic, str(part.partition)).set(lag)
+
+    def _all(self) -> Iterator[Place]:
+        """All partitions that are read."""
+        for places in self._places.values():
+            yield from places.values()
 
     def drop(self, number: int) -> None:
         """The engine is done with a slot; with the last one the consumer ends."""
