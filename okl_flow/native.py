@@ -30,12 +30,12 @@ __all__ = [
     "Array",
     "add_scaled",
     "cosines_and_sines",
+    "count_missing",
     "dot",
     "exponential",
     "exponentials",
     "exponentials_of",
     "first_infinite",
-    "first_missing",
     "first_not_finite",
     "first_up_to",
     "inner",
@@ -358,12 +358,12 @@ def first_infinite(values: Array) -> int:
 
 
 @native
-def first_missing(values: Array) -> int:
-    """Position of the first NaN; -1 if there is none."""
+def count_missing(values: Array) -> int:
+    """How many are NaN."""
+    count = 0
     for i in range(values.shape[0]):
-        if math.isnan(values[i]):
-            return i
-    return -1
+        count += math.isnan(values[i])
+    return count
 
 
 @native

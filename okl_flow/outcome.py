@@ -7,7 +7,7 @@ import numpy as np
 
 from okl_flow.learner import Learner, loss_of
 from okl_flow.losses import Logistic, NativeLoss, loss_value
-from okl_flow.native import Array, exponential, native
+from okl_flow.native import Array, exponential, inner, native
 from okl_flow.tasks import Regression, target
 
 __all__ = ["Outcome", "outcome_of"]
@@ -35,43 +35,72 @@ def outcome_of(learner: Learner, scores: Array, labels: Array) -> Outcome:
     (-1.0, 0.881, 2.127)
     """
     loss = loss_of(learner)
-    lines = scores.reshape(labels.shape[0], learner.task.outputs)
-    found = Outcome(*np.full((3, labels.shape[0]), math.nan))
-    if isinstance(learner.task, Regression):
-        found.predicted[:] = scores
-    else:
-        _classify(lines, isinstance(loss, Logistic), found.predicted, found.probability)
-    _cost(lines, labels, loss.native, found.loss)
+    count = labels.shape[0]
+    found = Outcome(np.empty(count), np.empty(count), np.empty(count))
+    _fill(
+        scores.reshape(count, learner.task.outputs),
+        labels,
+        isinstance(learner.task, Regression),
+        isinstance(loss, Logistic),
+        loss.native,
+        *found,
+    )
     return found
 
 
 @native
-def _classify(scores: Array, knows: bool, predicted: Array, probability: Array) -> None:
-    outputs = scores.shape[1]
+def _fill(
+    scores: Array,
+    y: Array,
+    is_regression: bool,
+    is_logistic: bool,
+    loss: NativeLoss,
+    predicted: Array,
+    probability: Array,
+    losses: Array,
+) -> None:
+    """What each event's scores say."""
     for t in range(scores.shape[0]):
-        if outputs == 1:
-            predicted[t] = 1.0 if scores[t, 0] > 0.0 else -1.0
-            if knows:
-                probability[t] = 1.0 / (1.0 + exponential(-abs(scores[t, 0])))
-            continue
-        best, total = 0, 0.0
-        for c in range(outputs):
-            best = c if scores[t, c] > scores[t, best] else best
-            total += 1.0 / (1.0 + exponential(-scores[t, c]))
-        predicted[t] = best
-        if knows:
-            own = 1.0 / (1.0 + exponential(-scores[t, best]))
-            probability[t] = own / total if total > 0.0 else 1.0 / outputs
+        probability[t] = losses[t] = math.nan
+        if is_regression:
+            predicted[t] = scores[t, 0]
+        else:
+            predicted[t] = _class_of(scores, t)
+            if is_logistic:
+                probability[t] = _probability_of(scores, t, predicted[t])
+        if not math.isnan(y[t]):
+            losses[t] = _cost(scores, t, y[t], loss)
 
 
-@native
-def _cost(scores: Array, y: Array, loss: NativeLoss, losses: Array) -> None:
-    """The loss of each event; in multiclass the mean of one class against the rest."""
+@inner
+def _class_of(scores: Array, t: int) -> float:
+    """The class that the scores of event t stand for."""
+    if scores.shape[1] == 1:
+        return 1.0 if scores[t, 0] > 0.0 else -1.0
+    best = 0
+    for c in range(scores.shape[1]):
+        best = c if scores[t, c] > scores[t, best] else best
+    return float(best)
+
+
+@inner
+def _probability_of(scores: Array, t: int, predicted: float) -> float:
+    """How probable that class is under the logistic loss."""
     outputs = scores.shape[1]
-    for t in range(scores.shape[0]):
-        if math.isnan(y[t]):
-            continue
-        total = 0.0
-        for c in range(outputs):
-            total += loss_value(loss, scores[t, c], target(y[t], c, outputs))
-        losses[t] = total / outputs
+    if outputs == 1:
+        return 1.0 / (1.0 + exponential(-abs(scores[t, 0])))
+    total = 0.0
+    for c in range(outputs):
+        total += 1.0 / (1.0 + exponential(-scores[t, c]))
+    own = 1.0 / (1.0 + exponential(-scores[t, int(predicted)]))
+    return own / total if total > 0.0 else 1.0 / outputs
+
+
+@inner
+def _cost(scores: Array, t: int, y: float, loss: NativeLoss) -> float:
+    """The loss of event t under its label; in multiclass the mean of one class against the rest."""
+    outputs: int = scores.shape[1]
+    total = 0.0
+    for c in range(outputs):
+        total += loss_value(loss, scores[t, c], target(y, c, outputs))
+    return total / outputs

@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 
 from okl_flow.events import Alarm, Cause, Label, Prediction, Reason
-from okl_flow.native import Array, first_missing, first_not_finite
+from okl_flow.native import Array, count_missing, first_not_finite
 from okl_flow.operators.admission import Admission, Figures, Rules
 from okl_flow.operators.judge import Judge
 from okl_flow.operators.models import Models
@@ -160,7 +160,8 @@ def _events_of(work: Work) -> Iterable[Cause | None]:
 
 def _known(numbers: Array) -> list[float | None]:
     """The numbers, with None for NaN."""
-    if first_missing(numbers) < 0:
-        known: list[float | None] = numbers.tolist()
-        return known
-    return [None if math.isnan(number) else number for number in numbers.tolist()]
+    missing = count_missing(numbers)
+    if missing == numbers.shape[0]:
+        return [None] * missing
+    listed = numbers.tolist()
+    return [None if math.isnan(number) else number for number in listed] if missing else listed

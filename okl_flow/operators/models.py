@@ -138,9 +138,12 @@ class Models:
 
     def note_times(self, slots: Memory, ends: Memory, times: Sequence[int | None]) -> int | None:
         """Take note of the times of rows; the latest of them."""
-        if times.count(None) == len(times):
+        missing = times.count(None)
+        if missing == len(times):
             return None
-        given = np.array([NEVER if time is None else time for time in times], np.int64)
+        if missing:
+            times = [NEVER if time is None else time for time in times]
+        given = np.array(times, np.int64)
         return note_times(slots, ends, given, self._shelf.times)
 
     def entries(self, keys: Sequence[str]) -> list[Entry]:

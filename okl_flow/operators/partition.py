@@ -58,8 +58,8 @@ class Partition:
         """
         outputs, begin = [], 0
         while begin < len(items):
-            here = self._figures.items
-            room = min(each - here % each for each in (self._report_every, _SWEEP_EVERY))
+            here, every = self._figures.items, self._report_every
+            room = min(every - here % every, _SWEEP_EVERY - here % _SWEEP_EVERY)
             batch = items[begin : begin + room]
             admission = Admission(self._rules, self._models, self._figures, batch)
             begin += room

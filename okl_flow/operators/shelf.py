@@ -176,11 +176,17 @@ def note_events(
     return fresh, touched
 
 
+@native
 def note_times(slots: Memory, ends: Memory, given: Memory, times: Memory) -> int:
-    """Take note of the times of rows; the latest of them."""
-    latest = np.maximum.reduceat(given, np.append(0, ends[:-1]))
-    times[slots] = np.maximum(times[slots], latest)
-    return int(latest.max())
+    """Take note of the times of rows, those of a key up to its end; the latest of them."""
+    latest, begin = NEVER, 0
+    for i in range(slots.shape[0]):
+        own = NEVER
+        for t in range(begin, ends[i]):
+            own = max(own, given[t])
+        times[slots[i]] = max(times[slots[i]], own)
+        latest, begin = max(latest, own), ends[i]
+    return latest
 
 
 @native

@@ -1,7 +1,7 @@
 """What there is to score and learn in a batch of items, as columns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ the event; the event that is to wait for its label, or that has waited. A plain 
 one per event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """Rows of events of one number of features, those of one key together."""
 
     slots: Memory  # of the keys
