@@ -138,13 +138,9 @@ class Models:
 
     def note_times(self, slots: Memory, ends: Memory, times: Sequence[int | None]) -> int | None:
         """Take note of the times of rows; the latest of them."""
-        missing = times.count(None)
-        if missing == len(times):
-            return None
-        if missing:
-            times = [NEVER if time is None else time for time in times]
-        given = np.array(times, np.int64)
-        return note_times(slots, ends, given, self._shelf.times)
+        given = np.array([NEVER if time is None else time for time in times], np.int64)
+        latest = note_times(slots, ends, given, self._shelf.times)
+        return None if latest == NEVER else latest
 
     def entries(self, keys: Sequence[str]) -> list[Entry]:
         """What is kept of keys, each of which is given once, to be looked at or changed."""
