@@ -1,6 +1,7 @@
 """What a run and its processes serve to Prometheus."""
 
 import os
+import secrets
 import signal
 import socket
 import urllib.request
@@ -12,14 +13,13 @@ from okl_flow.running.supervisor import Code
 
 
 def ports(count):
-    """The first of so many free ports in a row."""
+    """The first of so many free ports in a row, below those that connections are given."""
     while True:
-        with socket.create_server(("127.0.0.1", 0)) as one:
-            first = one.getsockname()[1]
+        first = secrets.choice(range(15_000, 30_000))
         try:
             for port in range(first, first + count):
-                socket.create_server(("127.0.0.1", port)).close()
-        except (OSError, OverflowError):
+                socket.create_server(("", port)).close()
+        except OSError:
             continue
         return first
 
