@@ -21,7 +21,8 @@ from benchmarks.speed.figures import Figures
 from benchmarks.speed.kafka_job import BUDGET, EPOCH, IN_MEMORY, Settings
 from benchmarks.speed.kafka_load import MURMUR2, Events, append_times, topic
 from benchmarks.speed.kafka_scaling import held
-from tests.kafka.broker import Cluster, free_ports
+from tests.kafka.broker import Cluster
+from tests.ports import free_ports
 
 __all__ = [
     "COST",

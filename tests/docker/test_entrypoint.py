@@ -16,7 +16,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from okl_flow import kafka
 from tests.docker.conftest import DOCKER, clean, loaded
-from tests.running.test_metrics import ports, served
+from tests.ports import free_ports
+from tests.running.test_metrics import served
 
 FLOW = "dataflows.per_user:flow"
 SLOW = "tests.running.flows:slow"
@@ -163,13 +164,8 @@ def test_settings_that_do_not_fit_are_refused_without_their_values(contain, fake
     assert "hunter2" not in container.text
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
-
-
 def test_brokers_that_do_not_answer_are_given_up(contain, fake):
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{free_ports(1)[0]}"
     container = contain(FLOW, path=fake, OKL_BROKERS=address, ENTRYPOINT_WAIT_SECONDS="1")
     assert container.end() == 3
     waiting, error = container.messages()
@@ -199,7 +195,7 @@ def forward(port, target):
 
 
 def test_brokers_may_come_late(contain, fake):
-    port = free_port()
+    port = free_ports(1)[0]
     with kafka.embedded() as mock:
         host, _, there = mock.brokers.rpartition(":")
         container = contain(FLOW, path=fake, OKL_BROKERS=f"127.0.0.1:{port}")
@@ -212,7 +208,7 @@ def test_brokers_may_come_late(contain, fake):
 
 
 def test_sigterm_ends_the_waiting(contain, fake):
-    container = contain(FLOW, path=fake, OKL_BROKERS=f"127.0.0.1:{free_port()}")
+    container = contain(FLOW, path=fake, OKL_BROKERS=f"127.0.0.1:{free_ports(1)[0]}")
     container.wait_for_message("waiting for")
     container.process.send_signal(signal.SIGTERM)
     assert container.process.wait(1.0) == -signal.SIGTERM
@@ -258,7 +254,7 @@ def test_a_topic_that_cannot_be_made_is_refused(contain, fake, broker):
 
 
 def test_a_run_is_healthy_until_it_is_drained(contain, tmp_path):
-    first = ports(3)
+    first = free_ports(3)[0]
     lines = ['{"key": "ann", "features": [0.5, 1], "label": 1}\n'] * 200_000
     (tmp_path / "events.jsonl").write_text("".join(lines))
     container = contain(
@@ -296,7 +292,7 @@ def health(port):
 
 
 def test_a_cluster_that_is_down_is_not_healthy(contain, tmp_path):
-    first = ports(2)
+    first = free_ports(2)[0]
     container = contain(
         "tests.running.flows:broken",
         *("--pause", "30"),

@@ -1,6 +1,5 @@
 """A job looked at, in the process of the test."""
 
-import socket
 from pathlib import Path
 
 from okl_flow.doctor import Job, Level, examine
@@ -22,18 +21,6 @@ def examined(folder, seconds=5.0, flow=FLOW, processes=1, epoch=1.0, metrics=Non
         variables=variables,
     )
     return list(examine(job, seconds))
-
-
-def free_pair():
-    """A port that nobody has, and whose next nobody has."""
-    while True:
-        with socket.create_server(("127.0.0.1", 0)) as first:
-            port = first.getsockname()[1]
-            try:
-                socket.create_server(("127.0.0.1", port + 1)).close()
-            except OSError:
-                continue
-            return port
 
 
 def wrong(findings):

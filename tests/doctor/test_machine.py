@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from okl_flow.doctor import Level, directories, machine
-from tests.doctor.looked import examined, free_pair, the, wrong
+from tests.doctor.looked import examined, the, wrong
+from tests.ports import free_ports
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -25,7 +26,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_flow_over_files_that_has_not_begun_is_well(folder):
-    found = examined(folder, state="state", metrics=("127.0.0.1", free_pair()))
+    found = examined(folder, state="state", metrics=("127.0.0.1", free_ports(2)[0]))
     assert wrong(found) == []
     assert "is new" in the(found, "recovery", Level.OK, "recovery").message
     assert sorted(one.name for one in folder.iterdir()) == ["events.jsonl", "out"]

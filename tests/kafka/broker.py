@@ -11,7 +11,6 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tests.kafka.jars import java, libraries
+from tests.ports import free_ports
 
 START_SECONDS = 180
 STOP_SECONDS = 30
@@ -208,17 +208,6 @@ class Cluster:
     def log(self):
         """The end of what each wrote."""
         return "\n".join(f"--- {one.folder.name}\n{one.log()}" for one in self.brokers)
-
-
-def free_ports(count):
-    """Ports that nobody has."""
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 def shared(folder, owner):

@@ -15,10 +15,11 @@ import okl_flow
 from okl_flow.doctor import Finding, Level
 from okl_flow.murmur import partition_of
 from tests.dataflows.conftest import shell
-from tests.doctor.looked import FLOW, free_pair, the, wrong
+from tests.doctor.looked import FLOW, the, wrong
 from tests.kafka.doctored import KINDS, Topics, config, event
 from tests.kafka.flows import unique
 from tests.kafka.judge import admin, alter_topic, delete_topic, make_topic, read, write
+from tests.ports import free_ports
 from tests.running.conftest import start  # noqa: F401  (a fixture)
 
 DAY = 86_400_000
@@ -26,7 +27,7 @@ DAY = 86_400_000
 
 def test_a_job_that_has_not_begun_is_well(broker, folder):
     topics = Topics(broker)
-    found = topics.examined(folder, state="state", metrics=("127.0.0.1", free_pair()))
+    found = topics.examined(folder, state="state", metrics=("127.0.0.1", free_ports(2)[0]))
     assert wrong(found) == []
     the(found, "topics", Level.OK, f"{topics.name} (2), {topics.name}.predictions (1)")
     the(found, "records.key", Level.OK, "5 keys, each in one partition")
@@ -37,7 +38,7 @@ def test_a_job_that_has_not_begun_is_well(broker, folder):
 
 def test_a_job_that_runs_is_well_and_so_is_one_that_has_run(broker, folder, start):  # noqa: F811
     topics = Topics(broker)
-    port = free_pair()
+    port = free_ports(2)[0]
     words = [FLOW, "--recovery-dir", "recovery", "--state-dir", "state", "--epoch", 0.3]
     words += ["--metrics-port", port, "--brokers", broker, "--processes", 2]
     variables = {"OKL_EVENTS": topics.name, "OKL_NAME": topics.name}

@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from tests.kafka.broker import Cluster, free_ports
+from tests.kafka.broker import Cluster
 from tests.kafka.network import BROKER, OTHER, network
 from tests.kafka.running import write_stream
+from tests.ports import free_ports
 
 EVENTS = 3000
 SLOW = 0.004

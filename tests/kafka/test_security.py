@@ -14,10 +14,10 @@ from okl_flow.kafka import BrokerError
 from okl_flow.running.supervisor import Code
 from okl_flow.wire import Encoded, decode_outgoing
 from tests.dataflows.conftest import shell
-from tests.kafka.broker import free_ports
 from tests.kafka.flows import give, take, unique
 from tests.kafka.judge import make_topic, read, write
 from tests.kafka.secured import KEY_PASSWORD, PASSWORD, PLAIN, SCRAM, SECRETS, TLS, USERS, WAYS
+from tests.ports import free_ports
 from tests.running.conftest import start  # noqa: F401  (a fixture)
 
 TOLD = 60.0  # seconds; 15 of them pass before an answer is no longer waited for

@@ -2,7 +2,6 @@
 
 import json
 import math
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from okl_flow.operators.store import StateDirectory
 from okl_flow.wire import Columns, Decoder, Raw, decode_outgoing
 from tests.operators.job import DIM, FAILPOINTS, LEARNER, PARTITIONS
 from tests.operators.oracle import Oracle, as_oracle_says, mixed_stream, rejects_as_oracle_says
+from tests.ports import free_ports
 from tests.waiting import all_ended, kill
 
 EVENTS = 6000
@@ -154,13 +154,7 @@ class Job:
 
 def addresses(count):
     """Addresses that are free, as many as there are processes."""
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
-    for one in held:
-        one.close()
-    return found if count > 1 else []
+    return [f"127.0.0.1:{port}" for port in free_ports(count)] if count > 1 else []
 
 
 def by_key(found):

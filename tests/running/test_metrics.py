@@ -1,7 +1,6 @@
 """What a run and its processes serve to Prometheus."""
 
 import os
-import secrets
 import signal
 import socket
 import urllib.request
@@ -10,18 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from okl_flow.running.supervisor import Code
-
-
-def ports(count):
-    """The first of so many free ports in a row, below those that connections are given."""
-    while True:
-        first = secrets.choice(range(15_000, 30_000))
-        try:
-            for port in range(first, first + count):
-                socket.create_server(("", port)).close()
-        except OSError:
-            continue
-        return first
+from tests.ports import free_ports
 
 
 def served(port):
@@ -36,7 +24,7 @@ def served(port):
 
 
 def test_a_run_and_its_processes_can_be_watched(start, tmp_path):
-    first = ports(3)
+    first = free_ports(3)[0]
     words = ("--processes", 2, "--metrics-port", first, "--recovery-dir", "recovery")
     run = start("tests.running.flows:endless", *words, "--pause", 0.01)
     pids = run.started()
@@ -51,7 +39,7 @@ def test_a_run_and_its_processes_can_be_watched(start, tmp_path):
 
 
 def test_processes_tell_what_their_partitions_count(start, tmp_path):
-    first = ports(2)
+    first = free_ports(2)[0]
     lines = ['{"key": "ann", "features": [0.5, 1], "label": 1}'] * 2000 + ["{"]
     (tmp_path / "events.jsonl").write_text("\n".join(lines * 20))
     variables = {"READ": "read", "PAUSE": "0.05", "OKL_LEARNER": "kogd budget=5"}
@@ -76,7 +64,7 @@ def test_processes_tell_what_their_partitions_count(start, tmp_path):
 
 @pytest.mark.parametrize("which", [0, 2])
 def test_a_port_that_is_taken_is_refused(which, start):
-    first = ports(3)
+    first = free_ports(3)[0]
     with socket.create_server(("127.0.0.1", first + which)):
         words = ("--processes", 2, "--metrics-port", first)
         run = start("tests.running.flows:endless", *words)
